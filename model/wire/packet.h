@@ -96,4 +96,7 @@ enum rn_packet_parse rn_packet_decode(struct rn_packets *packets, const uint8_t 
 /** The ICRC as stored (little-endian value); computed on first use. */
 uint32_t rn_packet_icrc(struct rn_packets *packets, uint32_t idx);
 
+/** Whether the ICRC that the frame carries fits its headers and payload, computed anew from these. */
+bool rn_packet_icrc_fits(struct rn_packets *packets, uint32_t idx);
+
 #endif

@@ -171,6 +171,17 @@ uint32_t rn_packet_icrc(struct rn_packets *packets, uint32_t idx)
 	return packet->icrc;
 }
 
+bool rn_packet_icrc_fits(struct rn_packets *packets, uint32_t idx)
+{
+	const struct rn_packet *packet = rn_packet_at(packets, idx);
+	uint8_t ip[128];
+	uint32_t ip_bytes = put_headers(packet, ip);
+	uint32_t icrc = rn_icrc(ip, ip_bytes, payload_of(packets, packet), packet->payload_bytes,
+				packet->pad);
+
+	return packet->icrc_known && !packet->corrupt && packet->icrc == icrc;
+}
+
 uint32_t rn_packet_encode(struct rn_packets *packets, uint32_t idx, uint8_t *to)
 {
 	struct rn_packet *packet = rn_packet_at(packets, idx);
