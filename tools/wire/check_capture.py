@@ -138,7 +138,7 @@ def check(path, options):
         sample = frames if options.scapy_limit is None else frames[:options.scapy_limit]
         scapy_checked, scapy_errors = check_with_scapy(sample)
         errors += scapy_errors
-    connections, flow_errors = flows.connections_of(frames, options.mtu, options.loss)
+    connections, flow_errors = flows.connections_of(frames, options.mtu, options.loss, options.restart_psn)
     errors += flow_errors + check_messages(connections, options)
     if not frames:
         errors.append("no RoCEv2 frame in the capture")
@@ -154,6 +154,8 @@ def parse_options(arguments=None):
     parser.add_argument("--size", type=int, metavar="BYTES", help="size of each message")
     parser.add_argument("--mtu", type=int, metavar="BYTES", help="path MTU (default: as full packets show it)")
     parser.add_argument("--opcode", choices=("send", "write", "read", "atomic"), help="count only these messages")
+    parser.add_argument("--restart-psn", type=lambda text: int(text, 0), action="append", default=[], metavar="PSN",
+                        help="a request with this PSN starts its connection anew (a QP was reset and reused)")
     parser.add_argument("--loss", action="store_true", help="allow and count retransmissions, NAKs, unanswered requests")
     parser.add_argument("--allow-cut", action="store_true", help="frames may be cut off (snap length)")
     parser.add_argument("--no-tshark", action="store_true", help="leave tshark out")

@@ -216,7 +216,7 @@ class ResponseAccount:
 def pair_responses(connections, streams):
     """Gives each response stream to the request connection of the other direction whose PSNs it answers."""
     errors, free = [], list(connections)
-    for (source, destination, dqp), frames in sorted(streams.items(), key=lambda item: item[1][0].number):
+    for (source, destination, dqp, _), frames in sorted(streams.items(), key=lambda item: item[1][0].number):
         def fitness(conn):
             sent = {f.psn for f in conn.requests}
             spans = [(f.psn, -(-f.reth[2] // (conn.mtu or 4096))) for f in conn.requests if f.operation == 12]
@@ -232,16 +232,28 @@ def pair_responses(connections, streams):
     return errors
 
 
-def connections_of(frames, mtu=None, loss=False):
-    """(connections with their accounts, errors) of the RC and UC frames."""
-    requests, responses = {}, {}
+def restarts_of(frames, psns):
+    """Per pair of hosts, the frames at which QPs start anew: the first request of a stream with one of these PSNs."""
+    restarts, begun = {}, set()
     for frame in frames:
-        if frame.opcode == 0x81 or frame.transport not in (roce.RC, roce.UC):
-            continue
+        stream = (frame.src, frame.dst, frame.dqp)
+        if not frame.is_response and frame.psn in psns and (stream, frame.psn) not in begun:
+            begun.add((stream, frame.psn))
+            restarts.setdefault(frozenset((frame.src, frame.dst)), []).append(frame.number)
+    return restarts
+
+
+def connections_of(frames, mtu=None, loss=False, restart_psns=()):
+    """(connections with their accounts, errors) of the RC and UC frames; restart_psns: see restarts_of."""
+    requests, responses = {}, {}
+    frames = [f for f in frames if f.opcode != 0x81 and f.transport in (roce.RC, roce.UC)]
+    restarts = restarts_of(frames, restart_psns)
+    for frame in frames:
         table = responses if frame.is_response else requests
-        table.setdefault((frame.src, frame.dst, frame.dqp), []).append(frame)
+        era = bisect.bisect_right(restarts.get(frozenset((frame.src, frame.dst)), []), frame.number)
+        table.setdefault((frame.src, frame.dst, frame.dqp, era), []).append(frame)
     connections = []
-    for key, stream in requests.items():
+    for (*key, _), stream in requests.items():
         conn = Connection(key)
         conn.requests, conn.transport = stream, stream[0].transport
         conn.mtu = mtu or pick_mtu(stream)

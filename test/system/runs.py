@@ -1,0 +1,223 @@
+"""Runs `rnicsim` for the system tests: one place for its command line, its report and its limits.
+
+Every wait has a limit; a run that exceeds it is killed with all its programs and fails."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "tools", "wire"))
+import check_capture  # noqa: E402
+import roce  # noqa: E402
+
+BUILD = os.environ.get("RN_BUILD_DIR", os.path.join(ROOT, "build", "release"))
+RNICSIM = os.path.join(BUILD, "bin", "rnicsim")
+PROGRAMS = os.path.join(BUILD, "bin", "test")
+TRACES = os.path.join(ROOT, "traces")
+LONG = os.environ.get("RN_LONG") == "1"
+SANITIZED = os.environ.get("RN_SANITIZED") == "1"
+# A sanitizer build is several times slower.
+TIMEOUT_S = int(os.environ.get("RN_RUN_TIMEOUT", "240" if SANITIZED else "90"))
+
+
+def mac(host):
+    return f"02:00:00:00:00:{host + 1:02x}"
+
+
+def gid(host):
+    return f"::ffff:10.0.0.{host + 1}"
+
+
+def program(name):
+    """Path of a test program of ours."""
+    return os.path.join(PROGRAMS, name)
+
+
+def free_port():
+    """A TCP port that nobody uses now: runs side by side must not meet on the machine's real ports."""
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+        probe.bind(("::", 0))
+        return probe.getsockname()[1]
+
+
+def fault(action, frame_class, host, transmission=1, **address):
+    """Options that make one frame on the wire fare as told; frame_class as in model/fabric/fault.h."""
+    rule = {"action": action, "class": frame_class, "host": host, "transmission": transmission, **address}
+    return ["--set", "faults=[{" + ", ".join(f"{key}: {value}" for key, value in rule.items()) + "}]"]
+
+
+def sanitizer_runtime():
+    path = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=False).stdout.strip()
+    return os.path.realpath(path)
+
+
+def wrapped(command):
+    """A program without sanitizer that loads our sanitized library needs the sanitizer's runtime first."""
+    if not SANITIZED:
+        return command
+    return f'export LD_PRELOAD="{sanitizer_runtime()}${{LD_PRELOAD:+:$LD_PRELOAD}}"; {command}'
+
+
+class Finished:
+    """What a run left behind."""
+
+    def __init__(self, arguments, status, output, errors, folder, seconds):
+        self.arguments, self.status, self.output, self.errors = arguments, status, output, errors
+        self.folder, self.seconds = folder, seconds
+        self.pcap = os.path.join(folder, "run.pcap")
+        self.report_path = os.path.join(folder, "run.json")
+
+    @property
+    def text(self):
+        return self.output + self.errors
+
+    @property
+    def report(self):
+        with open(self.report_path, encoding="utf-8") as stream:
+            return json.load(stream)
+
+    def __str__(self):
+        command = " ".join(f"'{a}'" if " " in a else a for a in self.arguments)
+        return (f"\n$ {command}\nexit status {self.status} after {self.seconds:.1f} s\n--- output\n{self.output[-6000:]}"
+                f"\n--- errors\n{self.errors[-6000:]}")
+
+
+def port_counters(report, host):
+    """(frames sent, bytes sent without FCS) of a host's port as the report has them.
+
+    mlx5's port_xmit_data counts units of four bytes; tx_bytes counts bytes."""
+    counters = report["result"]["hosts"][host]["nic"]["counters"]
+    sent = counters["tx_bytes"] if "tx_bytes" in counters else counters["port_xmit_data"] * 4
+    return counters["tx_packets"] if "tx_packets" in counters else counters["port_xmit_packets"], sent
+
+
+def kill_group(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+class SystemTest(unittest.TestCase):
+    """A test case with a folder of its own and ways to run the simulator in it."""
+
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="rnicsim-test-")
+        os.chmod(self.folder, 0o755)
+        self.running = []
+
+    def tearDown(self):
+        for process in self.running:
+            if process.poll() is None:
+                kill_group(process)
+                process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def begin(self, arguments, **options):
+        """Starts a process in a group of its own; it is killed at the latest when the test ends."""
+        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, start_new_session=True, text=True,
+                                   cwd=options.pop("cwd", self.folder), errors="replace", **options)
+        self.running.append(process)
+        return process
+
+    def execute(self, arguments, timeout=None, folder=None, **options):
+        """Runs a command to its end."""
+        started = time.monotonic()
+        process = self.begin(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        try:
+            output, errors = process.communicate(timeout=timeout or TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            kill_group(process)
+            output, errors = process.communicate()
+            result = Finished(arguments, "none: killed", output, errors, self.folder, time.monotonic() - started)
+            self.fail(f"no end within {timeout or TIMEOUT_S} s{result}")
+        return Finished(arguments, process.returncode, output, errors, folder or self.folder, time.monotonic() - started)
+
+    def arguments(self, *commands, options=(), capture=True, report=True, raw=True, folder=None):
+        folder = folder or self.folder
+        arguments = [RNICSIM, "run", *options]
+        arguments += ["--raw"] if raw else []
+        arguments += ["--pcap", os.path.join(folder, "run.pcap")] if capture else []
+        arguments += ["--report", os.path.join(folder, "run.json")] if report else []
+        return arguments + [wrapped(command) for command in commands]
+
+    def run_hosts(self, *commands, timeout=None, status=0, **options):
+        """rnicsim run with a command for each host; {port} in them is a free TCP port. Checks the exit status."""
+        port = free_port()
+        commands = [command.replace("{port}", str(port)) for command in commands]
+        result = self.execute(self.arguments(*commands, **options), timeout)
+        if status is not None:
+            self.assertEqual(result.status, status, str(result))
+        return result
+
+    def run_pair(self, server, client=None, **options):
+        """Two hosts; the client's command is the server's with "localhost" unless given."""
+        return self.run_hosts(server, client or server + " localhost", **options)
+
+    def check_wire(self, result, *options, counters=True):
+        """The capture is clean, and adds up with the report; returns its totals."""
+        parsed = check_capture.parse_options([result.pcap, "--scapy-limit", "400", *options])
+        totals, errors = check_capture.check(result.pcap, parsed)
+        self.assertEqual(errors[:20], [], f"{len(errors)} complaints about the capture{result}")
+        if counters and not parsed.allow_cut:
+            self.check_counters(result, totals)
+        return totals
+
+    def check_counters(self, result, totals):
+        """Every port's counters are what the capture says."""
+        report = result.report
+        for address, seen in totals["ports"].items():
+            host = int(address.split(":")[-1], 16) - 1
+            self.assertEqual(port_counters(report, host), (seen["frames"], seen["bytes"]), f"port of host {host}{result}")
+
+    def frames(self, result):
+        return roce.read_frames(result.pcap)[0]
+
+    def assert_output(self, result, pattern, times=1):
+        found = re.findall(pattern, result.output, flags=re.M)
+        self.assertGreaterEqual(len(found), times, f"no {pattern!r}{result}")
+        return found
+
+    def assert_no_leftovers(self, marker):
+        """No process with the marker in its command line lives on; waits a moment for the dying ones."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            alive = [pid for pid in os.listdir("/proc") if pid.isdigit() and marker in command_line(pid)
+                     and int(pid) != os.getpid()]
+            if not alive:
+                return
+            time.sleep(0.05)
+        self.fail(f"still running: {[command_line(pid) for pid in alive]}")
+
+
+def command_line(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as stream:
+            text = stream.read().replace(b"\0", b" ").decode(errors="replace")
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:
+            return "" if stream.read().rsplit(")", 1)[1].split()[0] == "Z" else text
+    except OSError:
+        return ""
+
+
+def subtests_from(table, long_table=()):
+    """Rows of a matrix: the long ones only with RN_LONG=1."""
+    return list(table) + (list(long_table) if LONG else [])
+
+
+def main():
+    if not os.access(RNICSIM, os.X_OK):
+        print(f"{RNICSIM} is not built")
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,87 @@
+/*
+ * rnicsim exec: run one program on a host of a running `rnicsim serve`.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "commands.h"
+#include "network.h"
+#include "programs.h"
+#include "run_dir.h"
+
+enum option_key { OPT_NAME = 0x200, OPT_HOST };
+
+static const struct argp_option option_rows[] = {
+	{"host", OPT_HOST, "N", 0, "host to run on, from 0 (required)", 0},
+	{"name", OPT_NAME, "NAME", 0, "name that serve was given (default: default)", 0},
+	{0},
+};
+
+struct join {
+	const char *name;
+	long host; /* -1: not given */
+	char **command;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct join *join = state->input;
+	char *end;
+
+	switch (key) {
+	case OPT_NAME:
+		join->name = arg;
+		return 0;
+	case OPT_HOST:
+		join->host = strtol(arg, &end, 10);
+		if (end == arg || *end || join->host < 0 || join->host > 63)
+			argp_error(state, "--host: %s is not a host number from 0 to 63", arg);
+		return 0;
+	case ARGP_KEY_ARGS:
+		join->command = state->argv + state->next;
+		return 0;
+	case ARGP_KEY_END:
+		if (join->host < 0)
+			argp_error(state, "--host is missing");
+		if (!join->command)
+			argp_error(state, "no command");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int rn_exec_command(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = option_rows,
+		.parser = parse,
+		.args_doc = "COMMAND [ARGUMENT ...]",
+		.doc = "Run one program on a host of a running `rnicsim serve`.",
+	};
+	struct join join = {.name = "default", .host = -1};
+	char *dir, *socket;
+
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &join);
+	dir = rn_run_dir_find(join.name);
+	socket = rn_asprintf("%s/socket", dir);
+	if (access(socket, F_OK) != 0) {
+		fprintf(stderr, "rnicsim: there is no `rnicsim serve` named %s (%s: %s)\n",
+			join.name, socket, strerror(errno));
+		free(socket);
+		free(dir);
+		return RN_EXIT_USAGE;
+	}
+	free(socket);
+	if (rn_network_load(dir) != 0 || !rn_program_set_environment(dir, (unsigned)join.host))
+		return RN_EXIT_SIMULATOR;
+	free(dir);
+	execvp(join.command[0], join.command);
+	fprintf(stderr, "rnicsim: %s: %s\n", join.command[0], strerror(errno));
+	return 127;
+}

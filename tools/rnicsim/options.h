@@ -1,0 +1,35 @@
+/*
+ * Options that run and serve share: the configuration and what is recorded.
+ */
+#ifndef RN_RNICSIM_OPTIONS_H
+#define RN_RNICSIM_OPTIONS_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "system/system.h"
+
+struct rn_options {
+	const char *config_path; /* NULL: the default scenario */
+	const char **set;	 /* NULL-terminated; owned */
+	unsigned sets;
+	unsigned hosts; /* of the default scenario when no configuration is given; 0: as it says */
+	struct rn_system_options record;
+	const char *report_path;
+	bool wqe_timeline; /* stamps in the report */
+	double warmup_ms;  /* simulated time cut off the statistics */
+	bool quiet;	   /* no summary */
+};
+
+/** The argp child that parses them; the parent's input must be a struct rn_options *. */
+extern const struct argp rn_options_argp;
+
+void rn_options_fini(struct rn_options *options);
+
+/**
+ * Load and compose the configuration that @options name and read the scenario. Mistakes are printed to stderr and
+ * NULL is returned. *@config stays valid for show and hash; the caller frees both.
+ */
+struct rn_scenario *rn_options_load(const struct rn_options *options, struct rn_config **config);
+
+#endif

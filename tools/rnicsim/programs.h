@@ -1,0 +1,46 @@
+/*
+ * The programs of a run: started with the environment that makes them find the simulated NIC, their output
+ * passed on, their end noticed.
+ */
+#ifndef RN_RNICSIM_PROGRAMS_H
+#define RN_RNICSIM_PROGRAMS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct rn_program {
+	unsigned host;
+	const char *command;
+	pid_t pid;	    /* also its process group */
+	int pidfd;	    /* -1 once it has ended */
+	int out[2];	    /* read ends of its stdout and stderr; -1: closed or passed through */
+	char line[2][4096]; /* bytes of an unfinished line */
+	unsigned line_bytes[2];
+	int status; /* exit status as a shell reports it: 128 + signal */
+};
+
+/** Set RNICSIM_SOCKET, RNICSIM_HOST, LD_LIBRARY_PATH and LD_PRELOAD for a program of @host; false with a message. */
+bool rn_program_set_environment(const char *dir, unsigned host);
+
+/**
+ * Start @command (by sh -c) on host @host with the socket in @dir. @raw: its output goes where ours goes, else
+ * through rn_program_forward(). False with a message when it cannot be started.
+ */
+bool rn_program_start(struct rn_program *program, unsigned host, const char *command,
+		      const char *dir, bool raw);
+
+/** Pass on what it has printed, line by line with "[hostN] " in front; closes at end of file. @stream 0 or 1. */
+void rn_program_forward(struct rn_program *program, unsigned stream);
+
+/** Collect the exit status of a program whose pidfd is readable. */
+void rn_program_reap(struct rn_program *program);
+
+/** Print what is left of its output, without waiting, and close. */
+void rn_program_finish(struct rn_program *program);
+
+static inline bool rn_program_is_running(const struct rn_program *program)
+{
+	return program->pidfd >= 0;
+}
+
+#endif

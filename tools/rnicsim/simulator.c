@@ -1,0 +1,318 @@
+/*
+ * The loop of the simulator process. Outside input (doorbell writes, driver calls) enters between two slices of
+ * simulation; a slice runs up to the wall clock or for a bounded number of wakes, whichever is first. With nothing
+ * due it yields, then sleeps until the next event's time or a client's ring.
+ */
+#include "simulator.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attributes.h"
+#include "base/mem.h"
+#include "commands.h"
+#include "driver/server.h"
+#include "systemc/kernel.h"
+
+#define SLICE_WAKES 400
+#define BRING_UP_LIMIT_PS 1000000000000u /* 1 s of simulated time */
+#define CLEAN_UP_LIMIT_PS 10000000000000u
+#define STOP_LOOK_ROUNDS 256	   /* rounds between two looks at the stop descriptor while busy */
+#define YIELD_ROUNDS 50		   /* idle rounds that yield before the first sleep */
+#define YIELD_BELOW_PS 100000000u  /* an event nearer than this is not worth a sleep: 100 us */
+#define MAX_SLEEP_PS 100000000000u /* 100 ms */
+#define PS_PER_NS 1000u
+#define PS_PER_S 1000000000000u
+#define PS_PER_MS 1e9
+
+struct simulator {
+	const struct rn_options *options;
+	const struct rn_scenario *scenario;
+	struct rn_system *system;
+	struct rn_sim *sim;
+	struct rn_kernel *kernel;
+	struct rn_driver **driver;
+	struct rn_server *server;
+	unsigned ready; /* drivers that are up */
+	int bring_up_error;
+	int stop_fd;
+	uint64_t start_ns; /* wall clock at the simulated time start_ps */
+	uint64_t start_ps;
+	uint64_t warmup_end_ps; /* 0: no warm-up any more */
+	uint64_t measured_from_ps;
+	uint64_t largest_lag_ps;
+};
+
+static volatile sig_atomic_t stop_signal;
+
+static void note_signal(int signal)
+{
+	stop_signal = signal;
+}
+
+static uint64_t wall_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Simulated time may go so far now (decision: never ahead of the wall clock since the start). */
+static uint64_t limit_ps(const struct simulator *s)
+{
+	return s->start_ps + (wall_ns() - s->start_ns) * PS_PER_NS;
+}
+
+static void driver_is_up(void *arg, int error)
+{
+	struct simulator *s = arg;
+
+	s->ready++;
+	if (error)
+		s->bring_up_error = error;
+}
+
+static void make_driver(struct simulator *s, unsigned host)
+{
+	struct rn_driver_env env = {
+		.sim = s->sim,
+		.root_complex = rn_system_root_complex(s->system, host),
+		.stats = rn_system_stats(s->system),
+		.seed = s->scenario->seed,
+		.host = host,
+		.hosts = s->scenario->hosts,
+	};
+	char *name = rn_asprintf("host%u.driver", host);
+
+	env.name = name;
+	rn_attributes_fill(s->scenario, host, &env.device, &env.port);
+	s->driver[host] = rn_driver_new(&env);
+	rn_driver_start(s->driver[host], driver_is_up, s);
+	free(name);
+}
+
+static bool bring_up(struct simulator *s, const char *dir)
+{
+	struct rn_server_env env = {
+		.sim = s->sim,
+		.stats = rn_system_stats(s->system),
+		.drivers = s->driver,
+		.hosts = s->scenario->hosts,
+		.free_run = true,
+	};
+	char *path = rn_asprintf("%s/socket", dir);
+	int error = 0;
+
+	for (unsigned i = 0; i < s->scenario->hosts; i++)
+		make_driver(s, i);
+	while (s->ready < s->scenario->hosts && rn_sim_next_ps(s->sim) < BRING_UP_LIMIT_PS)
+		rn_kernel_run(s->kernel, rn_sim_next_ps(s->sim), SLICE_WAKES);
+	if (s->ready < s->scenario->hosts || s->bring_up_error) {
+		fprintf(stderr, "rnicsim: a NIC did not come up: %s\n",
+			strerror(s->bring_up_error ? s->bring_up_error : ETIMEDOUT));
+	} else {
+		env.path = path;
+		s->server = rn_server_new(&env, &error);
+		if (!s->server)
+			fprintf(stderr, "rnicsim: %s: %s\n", path, strerror(error));
+	}
+	free(path);
+	return s->server != NULL;
+}
+
+static bool must_stop(const struct simulator *s)
+{
+	struct pollfd fd = {.fd = s->stop_fd, .events = POLLIN};
+
+	return stop_signal || poll(&fd, 1, 0) != 0;
+}
+
+/* Until a client rings, the stop descriptor changes, or @ps of wall time are over. */
+static void sleep_for(struct simulator *s, uint64_t ps)
+{
+	struct pollfd fds[2] = {{.fd = rn_server_epoll_fd(s->server), .events = POLLIN},
+				{.fd = s->stop_fd, .events = POLLIN}};
+	struct timespec t = {.tv_sec = (time_t)(ps / PS_PER_S),
+			     .tv_nsec = (long)(ps % PS_PER_S / PS_PER_NS)};
+
+	if (rn_server_prepare_sleep(s->server))
+		ppoll(fds, 2, &t, NULL);
+	rn_server_wake(s->server);
+}
+
+static void idle(struct simulator *s, unsigned rounds)
+{
+	uint64_t next_ps = rn_sim_next_ps(s->sim);
+	uint64_t now_ps = limit_ps(s);
+	uint64_t ahead_ps = next_ps > now_ps ? next_ps - now_ps : 0;
+
+	if (rounds < YIELD_ROUNDS)
+		sched_yield();
+	else
+		sleep_for(s, ahead_ps < MAX_SLEEP_PS ? ahead_ps : MAX_SLEEP_PS);
+}
+
+static void end_warmup(struct simulator *s)
+{
+	if (!s->warmup_end_ps || rn_sim_now_ps(s->sim) < s->warmup_end_ps)
+		return;
+	rn_stats_clear(rn_system_stats(s->system));
+	s->measured_from_ps = rn_sim_now_ps(s->sim);
+	s->warmup_end_ps = 0;
+}
+
+/* One slice up to the wall clock; true when it ran anything. */
+static bool run_slice(struct simulator *s)
+{
+	uint64_t until_ps = limit_ps(s);
+	uint64_t ran = rn_kernel_run(s->kernel, until_ps, SLICE_WAKES);
+	uint64_t now_ps = rn_sim_now_ps(s->sim);
+
+	if (until_ps > now_ps && until_ps - now_ps > s->largest_lag_ps)
+		s->largest_lag_ps = until_ps - now_ps;
+	end_warmup(s);
+	return ran > 0;
+}
+
+static void serve(struct simulator *s)
+{
+	unsigned idle_rounds = 0, rounds = 0;
+
+	for (;;) {
+		bool served = rn_server_poll(s->server);
+		bool ran = run_slice(s);
+
+		if (served || ran)
+			idle_rounds = 0;
+		else
+			idle(s, idle_rounds++);
+		if ((idle_rounds > 0 || ++rounds % STOP_LOOK_ROUNDS == 0) && must_stop(s))
+			return;
+	}
+}
+
+static bool is_clean(const struct simulator *s)
+{
+	struct rn_driver_usage usage;
+
+	for (unsigned i = 0; i < s->scenario->hosts; i++) {
+		rn_driver_get_usage(s->driver[i], &usage);
+		if (usage.clients)
+			return false;
+	}
+	return true;
+}
+
+/* The programs are gone: let the driver free what they had, without regard to the wall clock. */
+static void clean_up(struct simulator *s)
+{
+	uint64_t until_ps = rn_sim_now_ps(s->sim) + CLEAN_UP_LIMIT_PS;
+
+	rn_server_poll(s->server);
+	rn_server_disconnect_all(s->server);
+	while (!is_clean(s) && rn_sim_next_ps(s->sim) < until_ps) {
+		rn_kernel_run(s->kernel, rn_sim_next_ps(s->sim), SLICE_WAKES);
+		rn_server_poll(s->server);
+	}
+	if (!is_clean(s))
+		fprintf(stderr, "rnicsim: objects of ended programs could not be freed\n");
+}
+
+static bool report(struct simulator *s, const struct rn_config *config, uint64_t end_ps,
+		   double run_s)
+{
+	struct rn_outcome outcome = {
+		.options = s->options,
+		.config = config,
+		.system = s->system,
+		.driver = s->driver,
+		.measured_from_ps = s->measured_from_ps,
+		.end_ps = end_ps,
+		.wall_s = run_s,
+		.largest_lag_s = (double)s->largest_lag_ps / (double)PS_PER_S,
+		.wakes = rn_sim_wakes(s->sim),
+	};
+
+	rn_stats_settle(rn_system_stats(s->system));
+	if (!s->options->quiet)
+		rn_report_print_text(&outcome);
+	return !s->options->report_path || rn_report_write_json(&outcome);
+}
+
+/* Sleeps end when they should: events are often microseconds away. */
+static void sharpen_timers(void)
+{
+	prctl(PR_SET_TIMERSLACK, 1);
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = note_signal};
+
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static int run(struct simulator *s, const struct rn_config *config, const char *dir, int ready_fd)
+{
+	uint64_t end_ps;
+	double run_s;
+	bool reported;
+
+	if (!bring_up(s, dir))
+		return RN_EXIT_SIMULATOR;
+	rn_stats_clear(rn_system_stats(s->system));
+	s->start_ps = s->measured_from_ps = rn_sim_now_ps(s->sim);
+	s->start_ns = wall_ns();
+	if (s->options->warmup_ms > 0)
+		s->warmup_end_ps = s->start_ps + (uint64_t)(s->options->warmup_ms * PS_PER_MS);
+	if (write(ready_fd, "", 1) != 1)
+		return RN_EXIT_SIMULATOR;
+	close(ready_fd);
+	serve(s);
+	end_ps = rn_sim_now_ps(s->sim);
+	run_s = (double)(wall_ns() - s->start_ns) / 1e9;
+	clean_up(s);
+	reported = report(s, config, end_ps, run_s);
+	rn_server_free(s->server);
+	return reported ? 0 : RN_EXIT_USAGE;
+}
+
+int rn_simulator_run(const struct rn_options *options, const struct rn_scenario *scenario,
+		     const struct rn_config *config, const char *dir, int ready_fd, int stop_fd)
+{
+	struct simulator s = {.options = options, .scenario = scenario, .stop_fd = stop_fd};
+	char *message = NULL;
+	int status, error;
+
+	catch_signals();
+	sharpen_timers();
+	s.system = rn_system_new(scenario, &options->record, &message);
+	if (!s.system) {
+		fprintf(stderr, "rnicsim: %s\n", message);
+		free(message);
+		return RN_EXIT_USAGE;
+	}
+	s.sim = rn_system_sim(s.system);
+	s.kernel = rn_kernel_new(s.sim);
+	s.driver = rn_calloc(scenario->hosts, sizeof(*s.driver));
+	status = run(&s, config, dir, ready_fd);
+	for (unsigned i = 0; i < scenario->hosts; i++)
+		if (s.driver[i])
+			rn_driver_free(s.driver[i]);
+	free(s.driver);
+	rn_kernel_free(s.kernel);
+	error = rn_system_free(s.system);
+	if (error)
+		fprintf(stderr, "rnicsim: a capture or log is not whole: %s\n", strerror(error));
+	return status ? status : error ? RN_EXIT_USAGE : 0;
+}
