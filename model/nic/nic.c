@@ -166,8 +166,7 @@ static void make_fifos(struct rn_nic *nic)
 		  1);
 	make_fifo(nic, &f->tx_frame, "tx_frame", mac->tx_fifo_depth, sizeof(struct rn_frame),
 		  mac->tx_latency_cycles);
-	make_fifo(nic, &f->rx_frame, "rx_frame", mac->rx_fifo_depth, sizeof(struct rn_frame),
-		  mac->rx_latency_cycles);
+	make_fifo(nic, &f->rx_frame, "rx_frame", mac->rx_fifo_depth, sizeof(struct rn_frame), 1);
 	make_fifo(nic, &f->line_out, "line_out", 2, sizeof(struct rn_frame), 1);
 	make_fifo(nic, &f->line_in, "line_in", mac->rx_fifo_depth, sizeof(struct rn_frame), 1);
 }
@@ -483,6 +482,8 @@ const char *rn_nic_params_check(const struct rn_nic_params *params)
 	problem = rn_context_cache_check(&params->context_cache);
 	if (!problem)
 		problem = rn_pte_cache_check(&params->pte_cache);
+	if (!problem && params->transport.max_qps < params->sched.max_qps)
+		problem = "transport.max_qps: the scheduler has more queue pairs (sched.max_qps)";
 	return problem;
 }
 

@@ -111,6 +111,7 @@ static void use_receive(struct rn_rx *rx, struct rn_hw_qpc *qpc, struct rn_rx_sl
 		s->rq_current = s->rq_next;
 		s->rq_next = (uint16_t)(s->rq_next + 1);
 		rn_rx_refresh(rx, qpc);
+		rn_rx_ahead_ask(rx, qpc, (uint16_t)s->rq_next);
 	}
 	slot->rq_slot = fetched ? rx->fetched.slot + 1 : flow->rq_slot;
 	if (flags & RN_OP_LAST) {

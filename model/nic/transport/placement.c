@@ -130,8 +130,10 @@ void rn_rx_place(struct rn_rx *rx)
 
 		if (slot->key_check == RN_RX_CHECK_WAIT)
 			return;
-		/* Nothing of a QP that has failed reaches memory any more. */
-		if (!slot->issued && (rx->flow[slot->qpn].dead || slot->key_status != RN_PTE_OK))
+		/* Nothing of a QP that has failed, or will when this request's turn comes, reaches memory any more. */
+		if (slot->key_status != RN_PTE_OK)
+			rx->flow[slot->qpn].refused = true;
+		if (!slot->issued && (rx->flow[slot->qpn].dead || rx->flow[slot->qpn].refused))
 			slot->issued = true;
 		if (!slot->issued) {
 			if (!rn_fifo_can_push(rx->ports.rx_dma_req)) {

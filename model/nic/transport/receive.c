@@ -1,15 +1,118 @@
 /*
- * Transport rx: receive WQEs from the WQE fetcher, and the flush of a receive queue in error.
+ * Transport rx: receive WQEs from the WQE fetcher. The request at hand asks for its own and waits; the
+ * one behind it is asked for ahead when it is known to be posted, for a limited number of queue pairs; and the
+ * producer index is read afresh, beside the work, when few are known to be left.
  */
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "base/mem.h"
 #include "nic/transport/rx.h"
 
-#define REFRESH_TOKEN UINT16_MAX
+/* Tokens: own requests, ahead ones by entry, the producer index. */
+#define OWN_TOKEN_MASK 0x7fffu
+#define AHEAD_TOKEN 0x8000u
+#define REFRESH_TOKEN 0xffffu
+
+enum ahead_state {
+	AHEAD_FREE,
+	AHEAD_ASKED,
+	AHEAD_READY,
+	AHEAD_TAKEN,   /* asked for; the request at hand waits for it */
+	AHEAD_DROPPED, /* asked for; nobody wants it any more */
+};
+
+struct rn_rx_ahead {
+	uint32_t qpn;
+	uint32_t slot;
+	uint16_t idx;
+	uint8_t state;
+};
+
+void rn_rx_ahead_init(struct rn_rx *rx)
+{
+	uint32_t slots = rx->ports.rq_slots->count;
+	uint32_t room = slots > rx->params->rx_slots + 2 ? slots - rx->params->rx_slots - 2 : 0;
+
+	/* The other half is for SENDs of several packets. */
+	rx->aheads = (uint32_t)rn_min_u64(rx->params->receive_ahead_wqes, room / 2);
+	rx->ahead = rn_calloc(rx->aheads + 1, sizeof(*rx->ahead));
+}
+
+void rn_rx_ahead_fini(struct rn_rx *rx)
+{
+	free(rx->ahead);
+}
+
+void rn_rx_free_wqe(struct rn_rx *rx, uint32_t slot)
+{
+	rn_outbox_put(&rx->frees, &(struct rn_slot_free){.slot = slot});
+}
+
+static void drop_entry(struct rn_rx *rx, struct rn_rx_ahead *ahead)
+{
+	rx->flow[ahead->qpn].ahead = 0;
+	if (ahead->state == AHEAD_READY)
+		rn_rx_free_wqe(rx, ahead->slot);
+	ahead->state = ahead->state == AHEAD_ASKED ? AHEAD_DROPPED : AHEAD_FREE;
+}
+
+void rn_rx_ahead_drop(struct rn_rx *rx, uint32_t qpn)
+{
+	if (rx->flow[qpn].ahead)
+		drop_entry(rx, &rx->ahead[rx->flow[qpn].ahead - 1]);
+}
+
+/* Ask for the next receive WQE of the QP; the oldest of those asked for ahead makes room. */
+void rn_rx_ahead_ask(struct rn_rx *rx, const struct rn_hw_qpc *qpc, uint16_t idx)
+{
+	struct rn_rx_flow *flow = &rx->flow[rx->op_qpn];
+	uint16_t known = (uint16_t)(flow->rq_pi - idx);
+	struct rn_rx_ahead *ahead;
+
+	if (!rx->aheads || flow->ahead || !flow->pi_known || !known ||
+	    known > 1u << (qpc->log_rq_wqes & 15))
+		return;
+	ahead = &rx->ahead[rx->ahead_next];
+	if (ahead->state == AHEAD_READY)
+		drop_entry(rx, ahead);
+	if (ahead->state != AHEAD_FREE)
+		return;
+	*ahead = (struct rn_rx_ahead){.qpn = rx->op_qpn, .idx = idx, .state = AHEAD_ASKED};
+	flow->ahead = rx->ahead_next + 1;
+	rn_outbox_put(&rx->fetches, &(struct rn_rq_fetch){
+					    .qpn = rx->op_qpn,
+					    .idx = idx,
+					    .token = (uint16_t)(AHEAD_TOKEN | rx->ahead_next),
+				    });
+	rx->ahead_next = rx->ahead_next + 1 == rx->aheads ? 0 : rx->ahead_next + 1;
+}
+
+/* The WQE was asked for ahead: take it, or wait for it. False when it was not. */
+static bool take_ahead(struct rn_rx *rx, uint32_t qpn, uint16_t idx)
+{
+	struct rn_rx_flow *flow = &rx->flow[qpn];
+	struct rn_rx_ahead *ahead = flow->ahead ? &rx->ahead[flow->ahead - 1] : NULL;
+
+	if (!ahead || ahead->idx != idx)
+		return false;
+	flow->ahead = 0;
+	if (ahead->state == AHEAD_READY) {
+		rx->fetched = (struct rn_rq_fetch_rsp){.pi = flow->rq_pi, .slot = ahead->slot};
+		rx->fetch = RN_FETCH_ANSWERED;
+		ahead->state = AHEAD_FREE;
+	} else {
+		ahead->state = AHEAD_TAKEN;
+		rx->fetch = RN_FETCH_ASKED;
+	}
+	return true;
+}
 
 enum rn_rx_fetch_state rn_rx_fetch(struct rn_rx *rx, uint32_t qpn, uint16_t idx, bool pi_only)
 {
-	if (rx->fetch != RN_FETCH_NONE)
+	if (rx->fetch != RN_FETCH_NONE || (!pi_only && take_ahead(rx, qpn, idx)))
 		return rx->fetch;
-	rx->fetch_token = (uint16_t)((rx->fetch_token + 1) & (REFRESH_TOKEN >> 1));
+	rx->fetch_token = (uint16_t)((rx->fetch_token + 1) & OWN_TOKEN_MASK);
 	rn_outbox_put(&rx->fetches, &(struct rn_rq_fetch){
 					    .qpn = qpn,
 					    .idx = idx,
@@ -20,26 +123,63 @@ enum rn_rx_fetch_state rn_rx_fetch(struct rn_rx *rx, uint32_t qpn, uint16_t idx,
 	return rx->fetch;
 }
 
+static void take_own(struct rn_rx *rx, const struct rn_rq_fetch_rsp *rsp)
+{
+	RN_ASSERT(rx->fetch == RN_FETCH_ASKED);
+	rx->fetched = *rsp;
+	rx->fetch = RN_FETCH_ANSWERED;
+}
+
+/* Returns the queue pair that the answer is about, UINT32_MAX when it is gone. */
+static uint32_t take_answer(struct rn_rx *rx, const struct rn_rq_fetch_rsp *rsp)
+{
+	if (rsp->token == REFRESH_TOKEN) {
+		rx->refreshing = false;
+		return rx->refresh_qpn;
+	}
+	if (rsp->token < AHEAD_TOKEN) {
+		RN_ASSERT(rsp->token == rx->fetch_token);
+		take_own(rx, rsp);
+		return rx->op_qpn;
+	}
+
+	struct rn_rx_ahead *ahead = &rx->ahead[rsp->token - AHEAD_TOKEN];
+	uint8_t was = ahead->state;
+	bool is_ok = rsp->status == RN_WORK_OK;
+
+	RN_ASSERT(rsp->token - AHEAD_TOKEN < rx->aheads && was > AHEAD_FREE);
+	ahead->state = AHEAD_FREE;
+	if (was == AHEAD_TAKEN) {
+		take_own(rx, rsp);
+	} else if (was == AHEAD_DROPPED) {
+		if (is_ok)
+			rn_rx_free_wqe(rx, rsp->slot);
+		return UINT32_MAX;
+	} else if (is_ok) {
+		ahead->state = AHEAD_READY;
+		ahead->slot = rsp->slot;
+	} else {
+		rx->flow[ahead->qpn].ahead = 0;
+	}
+	return ahead->qpn;
+}
+
 void rn_rx_take_fetched(struct rn_rx *rx)
 {
 	struct rn_rq_fetch_rsp rsp;
+	unsigned most = RN_OUTBOX_MESSAGES / 2; /* WQEs to be given back */
 
-	while (rn_fifo_pop(rx->ports.rq_fetch_rsp, &rsp)) {
-		uint32_t qpn = rsp.token == REFRESH_TOKEN ? rx->refresh_qpn : rx->op_qpn;
+	while (rx->frees.count < most && rn_fifo_pop(rx->ports.rq_fetch_rsp, &rsp)) {
+		uint32_t qpn = take_answer(rx, &rsp);
 
 		rx->busy = true;
-		if (rsp.token == REFRESH_TOKEN) {
-			rx->refreshing = false;
-		} else {
-			RN_ASSERT(rx->fetch == RN_FETCH_ASKED && rsp.token == rx->fetch_token);
-			rx->fetched = rsp;
-			rx->fetch = RN_FETCH_ANSWERED;
-		}
 		if (qpn == UINT32_MAX || (rsp.status != RN_WORK_OK && rsp.status != RN_WORK_EMPTY))
 			continue;
 		rx->flow[qpn].rq_pi = rsp.pi;
 		rx->flow[qpn].pi_known = true;
 	}
+	if (rx->frees.count >= most && rn_fifo_peek(rx->ports.rq_fetch_rsp))
+		rn_block_wake_next(&rx->block);
 }
 
 void rn_rx_refresh(struct rn_rx *rx, const struct rn_hw_qpc *qpc)
@@ -47,12 +187,12 @@ void rn_rx_refresh(struct rn_rx *rx, const struct rn_hw_qpc *qpc)
 	const struct rn_rx_flow *flow = &rx->flow[rx->op_qpn];
 	const struct rn_hw_qpc_responder *s =
 		(const struct rn_hw_qpc_responder *)(const void *)qpc->responder;
-	uint32_t least = rx->params->credit_refresh_wqes;
 	uint32_t half = (1u << (qpc->log_rq_wqes & 15)) / 2;
+	uint32_t least = (uint32_t)rn_min_u64(rx->params->credit_refresh_wqes, half);
 
-	if (!rx->params->advertise_credits || rx->refreshing)
-		return;
-	if ((uint16_t)(flow->rq_pi - s->rq_next) >= (least < half ? least : half))
+	/* Once on the way down: a program that posts late gains nothing from more. */
+	if (!rx->params->advertise_credits || rx->refreshing || !flow->pi_known ||
+	    (uint32_t)(uint16_t)(flow->rq_pi - s->rq_next) + 1 != least)
 		return;
 	rx->refreshing = true;
 	rx->refresh_qpn = rx->op_qpn;
@@ -64,134 +204,20 @@ void rn_rx_refresh(struct rn_rx *rx, const struct rn_hw_qpc *qpc)
 				    });
 }
 
-void rn_rx_free_wqe(struct rn_rx *rx, uint32_t slot)
-{
-	rn_outbox_put(&rx->frees, &(struct rn_slot_free){.slot = slot});
-}
-
 /* One receive WQE must always be free for the request at hand, or QPs in mid-message would block it. */
 bool rn_rx_can_hold(const struct rn_rx *rx)
 {
-	return rx->held + rx->params->rx_slots + 1 < rx->ports.rq_slots->count;
+	return rx->held + rx->aheads + rx->params->rx_slots + 1 < rx->ports.rq_slots->count;
 }
 
 void rn_rx_release_held(struct rn_rx *rx, uint32_t qpn)
 {
 	struct rn_rx_flow *flow = &rx->flow[qpn];
 
+	rn_rx_ahead_drop(rx, qpn);
 	if (!flow->rq_slot)
 		return;
 	rn_rx_free_wqe(rx, flow->rq_slot - 1);
 	flow->rq_slot = 0;
 	rx->held--;
-}
-
-static void flush_one(struct rn_rx *rx, const struct rn_hw_qpc *qpc, uint16_t idx)
-{
-	struct rn_completion completion;
-
-	rn_rx_fill_completion(qpc, idx, RN_WC_WR_FLUSH_ERR, &completion);
-	rx->count->resp_cqe_error++;
-	rx->count->resp_cqe_flush_error++;
-	rn_outbox_put(&rx->completions, &completion);
-	rx->busy = true;
-}
-
-/* What failed when no header for a NAK was at hand is answered now. */
-static void answer_failure(struct rn_rx *rx, struct rn_hw_qpc *qpc)
-{
-	struct rn_rx_flow *flow = &rx->flow[rx->op_qpn];
-	struct rn_rx_slot *slot;
-
-	if (!flow->nak_due)
-		return;
-	flow->nak_due = false;
-	slot = rn_rx_execute_nak(rx, qpc, RN_AETH_NAK | flow->nak_code, flow->nak_psn);
-	slot->final = true;
-	rn_packet_at(rx->env->packets, slot->reply.packet)->aeth_msn = flow->nak_msn;
-}
-
-/* The queue pair is in error: say so, and give up the message in progress. */
-static void fail(struct rn_rx *rx, struct rn_hw_qpc *qpc)
-{
-	struct rn_hw_qpc_responder *s = rn_rx_responder(qpc);
-	struct rn_rx_flow *flow = &rx->flow[rx->op_qpn];
-
-	s->error = 1;
-	answer_failure(rx, qpc);
-	if (flow->tell)
-		rn_outbox_put(&rx->notices, &(struct rn_response){.qpn = rx->op_qpn,
-								  .packet = RN_PACKET_NONE,
-								  .kind = RN_RESPONSE_ERROR});
-	if (flow->event)
-		rn_rx_put_event(rx, rx->op_qpn, flow->event);
-	flow->tell = false;
-	flow->event = 0;
-	rn_rx_release_held(rx, rx->op_qpn);
-	if (s->message == RN_MESSAGE_SEND &&
-	    !(flow->failed_receive && flow->failed_idx == (uint16_t)s->rq_current))
-		flush_one(rx, qpc, (uint16_t)s->rq_current);
-	s->message = RN_MESSAGE_NONE;
-	flow->failed_receive = false;
-}
-
-static bool may_kick(struct rn_rx *rx, const struct rn_hw_qpc *qpc)
-{
-	const struct rn_hw_qpc_responder *s =
-		(const struct rn_hw_qpc_responder *)(const void *)qpc->responder;
-
-	if ((s->error || qpc->state == RN_QPS_ERR) &&
-	    qpc->uar_page == rx->flow[rx->op_qpn].kick_page)
-		return true;
-	rx->count->rq_kicks_ignored++;
-	return false;
-}
-
-/* How many receive WQEs are to be flushed; a producer index that makes no sense counts as none. */
-static uint16_t posted(const struct rn_rx *rx, struct rn_hw_qpc *qpc)
-{
-	uint16_t count = (uint16_t)(rx->fetched.pi - rn_rx_responder(qpc)->rq_next);
-	bool answered = rx->fetched.status == RN_WORK_OK || rx->fetched.status == RN_WORK_EMPTY;
-
-	return answered && count <= 1u << (qpc->log_rq_wqes & 15) ? count : 0;
-}
-
-static enum rn_rx_step flush(struct rn_rx *rx, struct rn_hw_qpc *qpc)
-{
-	struct rn_hw_qpc_responder *s = rn_rx_responder(qpc);
-
-	if (!rx->flushing) {
-		if (rn_rx_fetch(rx, rx->op_qpn, (uint16_t)s->rq_next, true) != RN_FETCH_ANSWERED)
-			return RN_RX_WAIT;
-		rx->fetch = RN_FETCH_NONE;
-		rx->flushing = true;
-		rx->flush_left = posted(rx, qpc);
-	}
-	if (rx->flush_left) {
-		/* The engine comes here with an empty box. */
-		flush_one(rx, qpc, (uint16_t)s->rq_next);
-		s->rq_next = (uint16_t)(s->rq_next + 1);
-		rx->flush_left--;
-		rx->again = true;
-		return RN_RX_WAIT;
-	}
-	rx->flushing = false;
-	return RN_RX_DONE;
-}
-
-enum rn_rx_step rn_rx_todo_run(struct rn_rx *rx, struct rn_hw_qpc *qpc)
-{
-	struct rn_rx_flow *flow = &rx->flow[rx->op_qpn];
-	uint8_t todo = flow->todo;
-
-	flow->todo = 0;
-	if (qpc->state == RN_QPS_RESET || qpc->state == RN_QPS_INIT)
-		return RN_RX_DONE;
-	if (todo & RN_RX_TODO_FAIL)
-		fail(rx, qpc);
-	else if ((todo & RN_RX_TODO_KICK) && !may_kick(rx, qpc))
-		return RN_RX_DONE;
-	if (qpc->srqn)
-		return RN_RX_DONE;
-	return flush(rx, qpc);
 }

@@ -272,6 +272,7 @@ void rn_tx_reply_step(struct rn_tx *tx)
 		send_ack(tx, qpn, job);
 	tx->busy = true;
 	tx->reply_cycle = tx->cycle + tx->params->reply_packet_cycles;
+	rn_occupy(&tx->occupancy, tx->cycle, tx->params->reply_packet_cycles);
 	if (!tx->flow[qpn].job_head || !--tx->reply_quantum_left)
 		rotate(tx);
 	if (tx->reply_head)

@@ -283,6 +283,7 @@ static void build(struct rn_tx *tx, struct rn_hw_qpc *qpc)
 	begin_gather(tx, qpc, packet, offset);
 	turn->packets++;
 	turn->next_cycle = tx->cycle + tx->params->tx_packet_cycles;
+	rn_occupy(&tx->occupancy, tx->cycle, tx->params->tx_packet_cycles);
 	if (advance(tx, r, entry, psns) || turn->packets == tx->params->quantum_packets)
 		finish(tx, RN_TURN_END, (uint16_t)r->sq_next);
 }
@@ -302,6 +303,9 @@ void rn_tx_turn_run(struct rn_tx *tx, struct rn_hw_qpc *qpc)
 		}
 		turn->state = RN_TURN_STATE_BUILD;
 		turn->epoch = flow->epoch;
+		/* The interval holds across turns too. */
+		if (tx->cycle < turn->next_cycle)
+			return;
 	}
 	if (turn->epoch != flow->epoch) {
 		finish(tx, RN_TURN_END, (uint16_t)r->sq_next);

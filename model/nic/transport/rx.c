@@ -156,6 +156,7 @@ static bool choose_packet(struct rn_rx *rx)
 	rx->op = RN_RX_OP_PACKET;
 	rx->op_qpn = packet->dqpn;
 	rx->packet_cycle = rx->cycle + rx->params->rx_packet_cycles;
+	rn_occupy(&rx->occupancy, rx->cycle, rx->params->rx_packet_cycles);
 	return true;
 }
 
@@ -314,6 +315,7 @@ struct rn_rx *rn_rx_new(const struct rn_nic_env *env, const struct rn_transport_
 			     ports->qpc, params->context_hold_cycles);
 	connect(rx);
 	rn_rx_slots_init(rx);
+	rn_rx_ahead_init(rx);
 	return rx;
 }
 
@@ -321,6 +323,7 @@ void rn_rx_free(struct rn_rx *rx)
 {
 	if (!rx)
 		return;
+	rn_rx_ahead_fini(rx);
 	free(rx->flow);
 	free(rx->waiting);
 	free(rx->slot);

@@ -16,6 +16,7 @@
 #include "nic/transport/context_port.h"
 #include "nic/transport/counters.h"
 #include "nic/transport/link.h"
+#include "nic/transport/occupancy.h"
 #include "nic/transport/outbox.h"
 #include "nic/transport/tables.h"
 #include "nic/transport/transport.h"
@@ -33,6 +34,7 @@ enum rn_rx_todo {
 struct rn_rx_flow {
 	uint32_t inflight; /* slots of this QP */
 	uint32_t todo_next;
+	uint32_t ahead;	  /* 1-based: receive WQE asked for ahead */
 	uint32_t rq_slot; /* 1-based: receive WQE kept from packet to packet of a SEND */
 	uint32_t kick_page;
 	uint16_t rq_pi; /* receive producer index last read */
@@ -43,7 +45,8 @@ struct rn_rx_flow {
 	bool todo_listed;
 	bool paused;
 	bool dying;
-	bool dead;     /* failed: what is still in slots has no effect */
+	bool dead;    /* failed: what is still in slots has no effect */
+	bool refused; /* a key was refused: what comes behind is not placed, and the QP will fail */
 	bool pi_known; /* rq_pi holds */
 	bool nak_due;  /* the failure has still to be answered: with nak_code for nak_psn */
 	uint8_t nak_code;
@@ -132,6 +135,9 @@ struct rn_rx {
 	bool refreshing; /* a producer index is being read beside */
 	uint32_t refresh_qpn;
 	uint32_t held; /* receive WQEs kept in flows */
+	struct rn_rx_ahead *ahead;
+	uint32_t aheads;
+	uint32_t ahead_next;
 	/* Flush of a receive queue. */
 	bool flushing;
 	uint16_t flush_left;
@@ -139,6 +145,7 @@ struct rn_rx {
 	struct rn_rx_slot *slot;
 	uint32_t slot_head, slot_issue, slot_used, slot_unissued;
 
+	struct rn_occupancy occupancy;
 	uint64_t cycle;
 	bool busy;
 	bool again; /* tick in the next cycle */
@@ -187,15 +194,22 @@ void rn_rx_fill_completion(const struct rn_hw_qpc *qpc, uint16_t idx, uint8_t st
 			   struct rn_completion *completion);
 
 /* receive.c: receive WQEs. */
+void rn_rx_ahead_init(struct rn_rx *rx);
+void rn_rx_ahead_fini(struct rn_rx *rx);
+/** Ask for receive WQE @idx of the QP at hand, in case it is known to be posted. */
+void rn_rx_ahead_ask(struct rn_rx *rx, const struct rn_hw_qpc *qpc, uint16_t idx);
+void rn_rx_ahead_drop(struct rn_rx *rx, uint32_t qpn);
 /** Ask for receive WQE @idx, or only for the producer index; ANSWERED: see rx->fetched. */
 enum rn_rx_fetch_state rn_rx_fetch(struct rn_rx *rx, uint32_t qpn, uint16_t idx, bool pi_only);
 void rn_rx_take_fetched(struct rn_rx *rx);
 /** Read the producer index afresh, beside the work, when few receive WQEs are known. */
 void rn_rx_refresh(struct rn_rx *rx, const struct rn_hw_qpc *qpc);
 void rn_rx_free_wqe(struct rn_rx *rx, uint32_t slot);
-enum rn_rx_step rn_rx_todo_run(struct rn_rx *rx, struct rn_hw_qpc *qpc);
 void rn_rx_release_held(struct rn_rx *rx, uint32_t qpn);
 bool rn_rx_can_hold(const struct rn_rx *rx);
+
+/* flush.c: queue pairs in error. */
+enum rn_rx_step rn_rx_todo_run(struct rn_rx *rx, struct rn_hw_qpc *qpc);
 
 /* placement.c */
 void rn_rx_slots_init(struct rn_rx *rx);

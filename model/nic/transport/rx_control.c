@@ -58,6 +58,7 @@ static void make_ready(struct rn_rx *rx, struct rn_hw_qpc *qpc)
 	s->rq_next = rq_next;
 	s->epsn = qpc->rq_psn & RN_PSN_MASK;
 	flow->dead = false;
+	flow->refused = false;
 	flow->nak_due = false;
 	flow->failed_receive = false;
 	flow->reads = 0;
@@ -89,6 +90,7 @@ static void forget(struct rn_rx *rx, struct rn_hw_qpc *qpc)
 	rn_rx_release_held(rx, qpn);
 	flow->dying = false;
 	flow->dead = false;
+	flow->refused = false;
 	flow->nak_due = false;
 	flow->failed_receive = false;
 	flow->todo = 0;

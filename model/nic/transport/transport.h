@@ -42,13 +42,15 @@
 	X(u32, timeout_reaction_cycles, 0, 0, 10000000, "cycles",                                  \
 	  "timer expired to retransmission begun")                                                 \
 	X(u32, rx_lookahead, 8, 1, 1024, "packets", "requests whose context is prefetched")        \
+	X(u32, receive_ahead_wqes, 16, 0, 4096, "WQEs",                                            \
+	  "receive WQEs fetched before their SEND comes")                                          \
 	X(u32, rx_slots, 32, 1, 4096, "packets", "requests being placed in memory at once")        \
 	X(u32, rx_pipeline_cycles, 8, 1, 4096, "cycles", "frame from the MAC to its first check")  \
 	X(u32, rx_packet_cycles, 4, 1, 4096, "cycles", "between request packets checked")          \
 	X(bool, advertise_credits, 1, 0, 1, "",                                                    \
 	  "ACKs carry credits; else the code that says none")                                      \
 	X(u32, credit_refresh_wqes, 16, 0, 32768, "WQEs",                                          \
-	  "read the producer index afresh when fewer receive WQEs are known")                      \
+	  "read the producer index afresh when so few receive WQEs are left")                      \
 	X(u32, ack_every_packets, 0, 0, 65535, "packets",                                          \
 	  "also acknowledge every n-th packet; 0 never")                                           \
 	X(u64, ack_delay_ps, 0, 0, 1000000000000, "ps",                                            \

@@ -232,6 +232,7 @@ static bool step_op(struct rn_tx *tx)
 	if (!tx->op_held) {
 		tx->op_held = true;
 		tx->op_cycle = tx->cycle + cost_cycles(tx);
+		rn_occupy(&tx->occupancy, tx->cycle, cost_cycles(tx));
 	}
 	if (tx->cycle < tx->op_cycle) {
 		tx->busy = true;
@@ -243,7 +244,12 @@ static bool step_op(struct rn_tx *tx)
 
 	if (!tx->op_ran)
 		run_op(tx, qpc);
-	if (rn_tx_retire(tx, qpc)) {
+	bool is_done = rn_tx_retire(tx, qpc);
+
+	/* A turn whose gather is still going on ends with what sq_next is then. */
+	if (tx->turn.work.qpn == tx->op_qpn)
+		tx->turn.next = (uint16_t)rn_tx_requester(qpc)->sq_next;
+	if (is_done) {
 		rn_tx_serve_waiters(tx);
 		tx->op = RN_TX_OP_NONE;
 		rn_context_port_used(&tx->context, tx->cycle);

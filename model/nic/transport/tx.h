@@ -17,6 +17,7 @@
 #include "nic/transport/context_port.h"
 #include "nic/transport/counters.h"
 #include "nic/transport/link.h"
+#include "nic/transport/occupancy.h"
 #include "nic/transport/outbox.h"
 #include "nic/transport/transport.h"
 #include "wire/packet.h"
@@ -239,6 +240,7 @@ struct rn_tx {
 	struct rn_tx_delay *delay;
 	uint32_t delay_head, delay_used;
 
+	struct rn_occupancy occupancy;
 	/* Account of the present tick. */
 	uint64_t cycle;
 	bool busy;

@@ -80,7 +80,6 @@ struct send_job {
 	uint16_t asked; /* WQEBBs of the DMA read under way */
 	uint8_t status; /* enum rn_work_status */
 	bool bind;
-	bool is_flush;	/* the QP is in error: no WQE is needed */
 	bool is_cached; /* the buffer is a cache line's */
 	bool is_stale;	/* the queue was set back: start again */
 	uint64_t ready_cycle;

@@ -39,7 +39,6 @@ static void start(struct rn_wqe_fetch *wf, uint16_t number)
 	drop_data(wf, job);
 	job->state = JOB_CONTEXT;
 	job->is_stale = false;
-	job->is_flush = false;
 	job->status = RN_WORK_OK;
 	rn_wqe_fetch_want_context(wf, number);
 }
@@ -121,13 +120,12 @@ static enum rn_work_status read_context(struct send_job *job, const struct rn_hw
 		return RN_WORK_BAD_QP;
 	memcpy(&requester, qpc->requester, sizeof(requester));
 	job->idx = (uint16_t)requester.sq_next;
-	job->is_flush = qpc->state == RN_QPS_ERR;
 	job->ring_mask = (UINT32_C(1) << qpc->log_sq_wqebbs) - 1;
 	job->mkey = qpc->sq_mkey;
 	job->pd = qpc->pd;
 	/* A producer index beyond the ring is the program's lie; the ring bounds what it costs. */
 	job->avail = (uint16_t)rn_min_u64((uint16_t)(job->pi - job->idx), job->ring_mask + 1);
-	return job->avail || job->is_flush ? RN_WORK_OK : RN_WORK_EMPTY;
+	return job->avail ? RN_WORK_OK : RN_WORK_EMPTY;
 }
 
 void rn_wqe_send_take_context(struct rn_wqe_fetch *wf, uint16_t number, const void *qpc,
@@ -141,7 +139,7 @@ void rn_wqe_send_take_context(struct rn_wqe_fetch *wf, uint16_t number, const vo
 	answer_bind(wf, job, context ? context->uar_page : 0,
 		    context && context->qpn == job->qpn && sends(context->state));
 	job->status = read_context(job, context);
-	if (job->status == RN_WORK_OK && !job->is_flush)
+	if (job->status == RN_WORK_OK)
 		find_wqe(wf, number, cycle);
 	else
 		to_decode(wf, number, cycle);
@@ -270,10 +268,7 @@ static void finish(struct rn_wqe_fetch *wf, struct send_job *job, unsigned wqebb
 		work.slot = rn_wqe_fetch_take_slot(&wf->send.free);
 		struct rn_wqe *wqe = &wf->send.free.slots->slot[work.slot];
 
-		if (job->is_flush)
-			rn_wqe_make_nop(wqe);
-		else
-			decode_into(wf, job, wqebbs, wqe);
+		decode_into(wf, job, wqebbs, wqe);
 		wqe->wqe_idx = job->idx;
 		rn_wqe_fetch_stamp(wf, job->qpn, job->idx, false);
 	}
@@ -288,7 +283,7 @@ static void finish(struct rn_wqe_fetch *wf, struct send_job *job, unsigned wqebb
 static bool decode(struct rn_wqe_fetch *wf, uint16_t number)
 {
 	struct send_job *job = job_at(wf, number);
-	bool has_wqe = job->status == RN_WORK_OK && !job->is_flush;
+	bool has_wqe = job->status == RN_WORK_OK;
 	unsigned wqebbs = 0;
 
 	if (job->is_stale) {
