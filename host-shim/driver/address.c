@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "hw/gen/rnic_hw.h"
 
 static const uint8_t ipv4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -127,7 +128,7 @@ void rn_address_default_device(struct rn_uapi_device *device, uint32_t host)
 		.max_sq_wqebbs = 1 << 15,
 		.core_khz = 1000000,
 		.allow_no_grh = 1,
-		.blueflame = 1,
+		.blueflame_bytes = RN_UAR_BLUEFLAME_BYTES,
 	};
 	memcpy(&device->node_guid_be, gid + 8, 8);
 	device->sys_image_guid_be = device->node_guid_be;

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "driver/internal.h"
+#include "driver/post_stamp.h"
 
 static void leave(struct rn_driver_client *client);
 
@@ -141,6 +142,7 @@ enum rn_driver_mmio rn_driver_mmio(struct rn_driver_client *client, uint64_t at_
 					RN_UAR_BASE + uar * RN_UAR_BYTES + offset, data, len))
 		return RN_DRIVER_MMIO_FULL;
 	driver->counters.mmio_writes++;
+	rn_post_stamp(client, at_ps > now_ps ? at_ps : now_ps, offset, data, len);
 	return RN_DRIVER_MMIO_OK;
 }
 

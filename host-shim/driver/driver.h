@@ -14,6 +14,7 @@
 #include "driver/uapi.h"
 #include "pcie/root_complex.h"
 #include "sim/sim.h"
+#include "sim/stamp.h"
 #include "sim/stats.h"
 
 struct rn_driver;
@@ -22,8 +23,9 @@ struct rn_driver_client;
 struct rn_driver_env {
 	struct rn_sim *sim;
 	struct rn_root_complex *root_complex;
-	struct rn_stats *stats; /* may be NULL */
-	const char *name;	/* "host0.driver"; copied */
+	struct rn_stats *stats;	  /* may be NULL */
+	struct rn_stamps *stamps; /* may be NULL */
+	const char *name;	  /* "host0.driver"; copied */
 	uint64_t seed;
 	uint32_t host;
 	uint32_t hosts; /* of the fabric */

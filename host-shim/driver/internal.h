@@ -161,6 +161,7 @@ struct rn_qp_object {
 	uint8_t new_state;
 	int error;
 	void (*then)(struct rn_qp_object *qp);
+	uint16_t stamped_pi; /* see post_stamp.h */
 };
 
 struct rn_driver_client {

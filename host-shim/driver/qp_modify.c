@@ -230,6 +230,8 @@ static void modified(void *arg, enum rn_cmd_status status, const void *out)
 	(void)out;
 	if (status == RN_CMD_OK) {
 		qp->state = qp->new_state;
+		if (qp->state == RN_QPS_RESET)
+			qp->stamped_pi = 0;
 		qp->attr = qp->new_attr;
 		qp->config = qp->new_config;
 		if (qp->state == RN_QPS_RESET)

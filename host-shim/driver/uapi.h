@@ -94,7 +94,7 @@ struct rn_uapi_device {
 	uint32_t max_sq_wqebbs; /* of one QP */
 	uint32_t core_khz;	/* hca_core_clock */
 	uint32_t allow_no_grh; /* 1: an RC connection without GRH is mapped to GID 0 of the destination LID's host */
-	uint32_t blueflame; /* 1: the library may post a lone short WQE through the BlueFlame buffers */
+	uint32_t blueflame_bytes; /* a lone WQE of at most so many bytes may go through the BlueFlame buffers; 0: none */
 };
 
 struct rn_uapi_port {

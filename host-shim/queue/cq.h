@@ -39,7 +39,8 @@ void rn_cq_publish(struct rn_cq *cq);
 /**
  * The arm write (8 bytes at RN_UAR_CQ_ARM); also stores its command word in the doorbell record. Its index is the
  * consumer index, or behind the CQE of the last event if that has not been consumed yet: programs arm between
- * the event and the poll, and one CQE shall not raise two events.
+ * the event and the poll, and one CQE shall not raise two events. Since the NIC takes it for the consumer index, which
+ * it may be ahead of by one, a ring has one entry more than completions can be outstanding.
  */
 struct rn_hw_cq_arm rn_cq_arm(struct rn_cq *cq, bool solicited_only);
 

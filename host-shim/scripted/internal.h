@@ -41,6 +41,7 @@ struct rn_scripted {
 	uint32_t answer_room;
 	int error;
 	int fd; /* descriptor that came with the answer */
+	int async_fd; /* -1: nobody listens */
 };
 
 struct rn_scripted_cq {

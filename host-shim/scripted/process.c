@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -96,6 +97,27 @@ int rn_scripted_call(struct rn_scripted *host, uint32_t op, void *request, uint3
 	return host->error;
 }
 
+int rn_scripted_watch_async(struct rn_scripted *host)
+{
+	struct rn_uapi_req request = {0};
+	int error;
+
+	if (host->async_fd >= 0)
+		return 0;
+	error = rn_scripted_call(host, RN_UAPI_OPEN_ASYNC, &request, sizeof(request), NULL, 0);
+	if (error)
+		return error;
+	host->async_fd = host->fd;
+	host->fd = -1;
+	return 0;
+}
+
+bool rn_scripted_take_async(struct rn_scripted *host, struct rn_uapi_async_event *event)
+{
+	rn_driver_poll(host->env.driver); /* a full pipe may have held it up */
+	return recv(host->async_fd, event, sizeof(*event), MSG_DONTWAIT) == sizeof(*event);
+}
+
 /* --- life --- */
 
 static bool make_pd(struct rn_scripted *host)
@@ -117,6 +139,7 @@ struct rn_scripted *rn_scripted_new(const struct rn_scripted_env *env)
 	host->env = *env;
 	host->next_va = FIRST_VA;
 	host->fd = -1;
+	host->async_fd = -1;
 	rn_list_init(&host->maps);
 	rn_list_init(&host->cqs);
 	rn_list_init(&host->qps);
@@ -159,6 +182,8 @@ static void drop(struct rn_scripted *host)
 		rn_list_remove(&map->link);
 		free(map);
 	}
+	if (host->async_fd >= 0)
+		close(host->async_fd);
 	rn_scripted_writes_fini(host);
 	free(host->by_qpn);
 	free(host);

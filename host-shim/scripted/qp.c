@@ -253,7 +253,15 @@ enum rn_post_status rn_scripted_post_recv(struct rn_scripted_qp *qp, uint64_t wr
 					  uint32_t bytes, uint32_t lkey)
 {
 	const struct rn_hw_wqe_data segment = {.bytes = bytes, .lkey = lkey, .va = va};
-	const enum rn_post_status status = rn_rq_post(&qp->rq, wr_id, &segment, 1);
+
+	return rn_scripted_post_recv_segments(qp, wr_id, &segment, 1);
+}
+
+enum rn_post_status rn_scripted_post_recv_segments(struct rn_scripted_qp *qp, uint64_t wr_id,
+						   const struct rn_hw_wqe_data *segments,
+						   uint32_t count)
+{
+	const enum rn_post_status status = rn_rq_post(&qp->rq, wr_id, segments, count);
 
 	if (status == RN_POST_OK)
 		rn_dbr_store(&qp->dbr->rq_pi, qp->rq.pi);

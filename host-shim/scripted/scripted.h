@@ -58,6 +58,11 @@ void rn_scripted_kill(struct rn_scripted *host);
 int rn_scripted_call(struct rn_scripted *host, uint32_t op, void *request, uint32_t bytes,
 		     void *answer, uint32_t room);
 
+/** Listen to asynchronous events from now on. Returns the driver's errno. */
+int rn_scripted_watch_async(struct rn_scripted *host);
+/** Take the oldest event that has come; false when there is none. */
+bool rn_scripted_take_async(struct rn_scripted *host, struct rn_uapi_async_event *event);
+
 struct rn_driver *rn_scripted_driver(struct rn_scripted *host);
 struct rn_driver_client *rn_scripted_client(struct rn_scripted *host);
 uint32_t rn_scripted_pd(const struct rn_scripted *host);
@@ -209,6 +214,10 @@ enum rn_post_status rn_scripted_post_request(struct rn_scripted_qp *qp,
 					     const struct rn_send_request *request);
 enum rn_post_status rn_scripted_post_recv(struct rn_scripted_qp *qp, uint64_t wr_id, uint64_t va,
 					  uint32_t bytes, uint32_t lkey);
+/** The same with up to spec.rq_segments segments. */
+enum rn_post_status rn_scripted_post_recv_segments(struct rn_scripted_qp *qp, uint64_t wr_id,
+						   const struct rn_hw_wqe_data *segments,
+						   uint32_t count);
 
 /** Ring the doorbell for everything posted: now, or at a simulated time (what is posted until then counts). */
 void rn_scripted_ring(struct rn_scripted_qp *qp);

@@ -38,7 +38,8 @@ static int create_call(struct rn_verbs_cq *cq, const struct ibv_cq_init_attr_ex 
 
 static int build(struct rn_verbs_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
-	const uint32_t cqes = 1u << rn_log2_ceil(attr->cqe < MIN_CQES ? MIN_CQES : attr->cqe);
+	/* One more than promised: an arm's index may be one ahead of the consumer's (rn_cq_arm). */
+	const uint32_t cqes = 1u << rn_log2_ceil(attr->cqe < MIN_CQES ? MIN_CQES : attr->cqe + 1);
 	int error = rn_ring_new(cq->conn, page_align((uint64_t)cqes * RN_CQE_BYTES), &cq->ring);
 
 	if (error)
@@ -59,7 +60,7 @@ static void init_public(struct rn_verbs_cq *cq, struct ibv_context *context,
 	cq->ibv.context = context;
 	cq->ibv.channel = attr->channel;
 	cq->ibv.cq_context = attr->cq_context;
-	cq->ibv.cqe = (int)cq->queue.cqes;
+	cq->ibv.cqe = (int)cq->queue.cqes - 1;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
 	pthread_mutex_init(&cq->lock, NULL);

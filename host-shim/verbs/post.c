@@ -55,9 +55,9 @@ int rn_qp_ring(struct rn_verbs_qp *qp, uint32_t posted_before)
 	if (qp->sq.posted == posted_before)
 		return 0;
 	rn_dbr_store(&qp->dbr->sq_pi, qp->sq.pi);
-	if (qp->conn->device.blueflame && qp->sq.posted - posted_before == 1)
+	if (qp->conn->device.blueflame_bytes && qp->sq.posted - posted_before == 1)
 		bytes = rn_sq_blueflame(&qp->sq, image);
-	if (bytes)
+	if (bytes && bytes <= qp->conn->device.blueflame_bytes)
 		return rn_conn_blueflame(qp->conn, qp->uar_page, image, bytes);
 	return ring_doorbell(qp);
 }

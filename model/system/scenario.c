@@ -64,6 +64,10 @@ static void read_host(struct rn_config *config, struct rn_config_node *node,
 	problem = rn_nic_params_check(&host->nic);
 	if (problem)
 		rn_config_error(config, nic, NULL, "%s", problem);
+	if (UINT64_C(1) << host->device.log_max_qp > host->nic.sched.max_qps)
+		rn_config_error(config, nic, NULL,
+				"device.log_max_qp: 2^%u queue pairs, but sched.max_qps is %u",
+				host->device.log_max_qp, host->nic.sched.max_qps);
 	section = rn_config_section(config, profile, rn_root_complex_param_table.section,
 				    "root complex and host memory");
 	rn_config_bind(config, section, &rn_root_complex_param_table, &host->root_complex);

@@ -51,6 +51,7 @@ void rn_attributes_fill(const struct rn_scenario *scenario, unsigned host,
 	device->max_qp_rd_atom = params->max_rd_atomic;
 	device->max_qp_init_rd_atom = params->max_rd_atomic;
 	device->max_res_rd_atom = params->max_rd_atomic * device->max_qp;
+	device->blueflame_bytes = params->blueflame_max_bytes;
 	device->num_comp_vectors = params->comp_vectors;
 	device->local_ca_ack_delay = params->local_ca_ack_delay;
 	device->core_khz = (uint32_t)(from->nic.nic.core_hz / 1000);

@@ -88,6 +88,7 @@ static void make_driver(struct simulator *s, unsigned host)
 		.sim = s->sim,
 		.root_complex = rn_system_root_complex(s->system, host),
 		.stats = rn_system_stats(s->system),
+		.stamps = rn_system_stamps(s->system),
 		.seed = s->scenario->seed,
 		.host = host,
 		.hosts = s->scenario->hosts,

@@ -117,7 +117,7 @@ static void query_device(struct fake_sim *sim, struct reply *reply)
 	d->num_comp_vectors = 1;
 	d->max_sq_wqebbs = 32768;
 	d->core_khz = 400000;
-	d->blueflame = sim->options.blueflame;
+	d->blueflame_bytes = sim->options.blueflame ? RN_UAR_BLUEFLAME_BYTES : 0;
 }
 
 static void query_port(struct reply *reply)
