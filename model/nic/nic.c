@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "hw/gen/rnic_hw.h"
 #include "nic/msg/identity.h"
+#include "nic/nic_fifos.h"
 #include "pcie/link.h"
 #include "sim/stats.h"
 
@@ -16,65 +17,12 @@
 RN_PARAM_TABLE(rn_nic_param_table, "nic", RN_NIC_PARAMS);
 #undef RN_PARAM_OWNER
 
-/* Fifos between two blocks: name, message, depth parameter. */
-#define NIC_FIFOS(X)                                                                               \
-	X(mmio_write, struct rn_mmio_write, mmio_fifo_depth)                                       \
-	X(mmio_read, struct rn_mmio_read, mmio_fifo_depth)                                         \
-	X(mmio_read_rsp, struct rn_mmio_read_rsp, mmio_fifo_depth)                                 \
-	X(posted, struct rn_tlp, tlp_fifo_depth)                                                   \
-	X(nonposted, struct rn_tlp, tlp_fifo_depth)                                                \
-	X(sq_ring, struct rn_sq_ring, ring_fifo_depth)                                             \
-	X(blueflame, struct rn_blueflame, ring_fifo_depth)                                         \
-	X(cq_ring, struct rn_cq_ring, ring_fifo_depth)                                             \
-	X(rq_ring, struct rn_rq_ring, ring_fifo_depth)                                             \
-	X(cmd_ring, struct rn_cmd_ring, ring_fifo_depth)                                           \
-	X(hca_status, uint32_t, ctl_fifo_depth)                                                    \
-	X(grant, struct rn_grant, work_fifo_depth)                                                 \
-	X(work, struct rn_work, work_fifo_depth)                                                   \
-	X(bind, struct rn_bind, work_fifo_depth)                                                   \
-	X(turn, struct rn_turn, work_fifo_depth)                                                   \
-	X(sq_free, struct rn_slot_free, work_fifo_depth)                                           \
-	X(sq_forget, struct rn_wqe_forget, work_fifo_depth)                                        \
-	X(rq_fetch, struct rn_rq_fetch, recv_fifo_depth)                                           \
-	X(rq_fetch_rsp, struct rn_rq_fetch_rsp, recv_fifo_depth)                                   \
-	X(rq_free, struct rn_slot_free, recv_fifo_depth)                                           \
-	X(pte_release, struct rn_pte_release, pte_fifo_depth)                                      \
-	X(pte_inval, struct rn_pte_inval, ctl_fifo_depth)                                          \
-	X(pte_inval_done, struct rn_pte_inval_done, ctl_fifo_depth)                                \
-	X(pte_base, struct rn_pte_base, ctl_fifo_depth)                                            \
-	X(context_base, struct rn_context_base, ctl_fifo_depth)                                    \
-	X(tx_completion, struct rn_completion, completion_fifo_depth)                              \
-	X(rx_completion, struct rn_completion, completion_fifo_depth)                              \
-	X(cqe_event, struct rn_event, event_fifo_depth)                                            \
-	X(tx_event, struct rn_event, event_fifo_depth)                                             \
-	X(rx_event, struct rn_event, event_fifo_depth)                                             \
-	X(cmd_event, struct rn_event, event_fifo_depth)                                            \
-	X(tx_ctl, struct rn_qp_ctl, ctl_fifo_depth)                                                \
-	X(rx_ctl, struct rn_qp_ctl, ctl_fifo_depth)                                                \
-	X(cq_ctl, struct rn_cq_ctl, ctl_fifo_depth)                                                \
-	X(eq_ctl, struct rn_eq_ctl, ctl_fifo_depth)                                                \
-	X(tx_ctl_done, struct rn_ctl_done, ctl_fifo_depth)                                         \
-	X(rx_ctl_done, struct rn_ctl_done, ctl_fifo_depth)                                         \
-	X(cq_ctl_done, struct rn_ctl_done, ctl_fifo_depth)                                         \
-	X(eq_ctl_done, struct rn_ctl_done, ctl_fifo_depth)
-
-struct nic_fifos {
-#define FIFO_FIELD(name, type, depth) struct rn_fifo name;
-	NIC_FIFOS(FIFO_FIELD)
-#undef FIFO_FIELD
-	struct rn_fifo dma_req[RN_DMA_CH_COUNT], dma_rsp[RN_DMA_CH_COUNT];
-	struct rn_fifo context_req[RN_CONTEXT_CLIENT_COUNT], context_rsp[RN_CONTEXT_CLIENT_COUNT];
-	struct rn_fifo pte_req[RN_PTE_CLIENT_COUNT], pte_rsp[RN_PTE_CLIENT_COUNT];
-	struct rn_fifo completion;
-	struct rn_fifo tx_frame, rx_frame, line_out, line_in;
-};
-
 struct rn_nic {
 	struct rn_nic_env env;
 	struct rn_nic_params params;
 	char *name;
 	struct rn_clock core, mac_clock;
-	struct nic_fifos fifo;
+	struct rn_nic_fifos fifo;
 	struct rn_context_sram sram[RN_CONTEXT_TYPES];
 	struct rn_wqe_slots sq_slots, rq_slots;
 	struct rn_nic_identity identity;
@@ -119,82 +67,6 @@ void rn_nic_params_init(struct rn_nic_params *params)
 		rn_params_set_defaults(s->table, (char *)params + s->offset);
 }
 
-static void make_fifo(struct rn_nic *nic, struct rn_fifo *fifo, const char *name, uint32_t depth,
-		      uint32_t entry_bytes, uint32_t latency_cycles)
-{
-	char *full_name = rn_asprintf("%s.%s", nic->name, name);
-
-	rn_fifo_init(fifo, nic->env.sim, full_name, depth, entry_bytes, latency_cycles);
-	rn_stats_add_fifo(nic->env.stats, fifo);
-	free(full_name);
-}
-
-static void make_numbered(struct rn_nic *nic, struct rn_fifo *fifo, const char *prefix,
-			  unsigned count, uint32_t depth, uint32_t entry_bytes)
-{
-	for (unsigned i = 0; i < count; i++) {
-		char *name = rn_asprintf("%s%u", prefix, i);
-
-		make_fifo(nic, &fifo[i], name, depth, entry_bytes, 1);
-		free(name);
-	}
-}
-
-static void make_fifos(struct rn_nic *nic)
-{
-	const struct rn_nic_core_params *p = &nic->params.nic;
-	const struct rn_mac_params *mac = &nic->params.mac;
-	struct nic_fifos *f = &nic->fifo;
-
-#define FIFO_MAKE(name, type, depth) make_fifo(nic, &f->name, #name, p->depth, sizeof(type), 1);
-	NIC_FIFOS(FIFO_MAKE)
-#undef FIFO_MAKE
-	make_numbered(nic, f->dma_req, "dma_req", RN_DMA_CH_COUNT, p->dma_req_fifo_depth,
-		      sizeof(struct rn_dma_req));
-	make_numbered(nic, f->dma_rsp, "dma_rsp", RN_DMA_CH_COUNT, p->dma_rsp_fifo_depth,
-		      sizeof(struct rn_dma_rsp));
-	make_numbered(nic, f->context_req, "context_req", RN_CONTEXT_CLIENT_COUNT,
-		      p->context_fifo_depth, sizeof(struct rn_context_req));
-	make_numbered(nic, f->context_rsp, "context_rsp", RN_CONTEXT_CLIENT_COUNT,
-		      p->context_fifo_depth, sizeof(struct rn_context_rsp));
-	make_numbered(nic, f->pte_req, "pte_req", RN_PTE_CLIENT_COUNT, p->pte_fifo_depth,
-		      sizeof(struct rn_pte_req));
-	make_numbered(nic, f->pte_rsp, "pte_rsp", RN_PTE_CLIENT_COUNT, p->pte_fifo_depth,
-		      sizeof(struct rn_pte_rsp));
-	/* Completions are not flow controlled: there is room for every tag's. */
-	make_fifo(nic, &f->completion, "completion", nic->params.dma.tags, sizeof(struct rn_tlp),
-		  1);
-	make_fifo(nic, &f->tx_frame, "tx_frame", mac->tx_fifo_depth, sizeof(struct rn_frame),
-		  mac->tx_latency_cycles);
-	make_fifo(nic, &f->rx_frame, "rx_frame", mac->rx_fifo_depth, sizeof(struct rn_frame), 1);
-	make_fifo(nic, &f->line_out, "line_out", 2, sizeof(struct rn_frame), 1);
-	make_fifo(nic, &f->line_in, "line_in", mac->rx_fifo_depth, sizeof(struct rn_frame), 1);
-}
-
-static void free_fifos(struct nic_fifos *f)
-{
-#define FIFO_FINI(name, type, depth) rn_fifo_fini(&f->name);
-	NIC_FIFOS(FIFO_FINI)
-#undef FIFO_FINI
-	for (unsigned i = 0; i < RN_DMA_CH_COUNT; i++) {
-		rn_fifo_fini(&f->dma_req[i]);
-		rn_fifo_fini(&f->dma_rsp[i]);
-	}
-	for (unsigned i = 0; i < RN_CONTEXT_CLIENT_COUNT; i++) {
-		rn_fifo_fini(&f->context_req[i]);
-		rn_fifo_fini(&f->context_rsp[i]);
-	}
-	for (unsigned i = 0; i < RN_PTE_CLIENT_COUNT; i++) {
-		rn_fifo_fini(&f->pte_req[i]);
-		rn_fifo_fini(&f->pte_rsp[i]);
-	}
-	rn_fifo_fini(&f->completion);
-	rn_fifo_fini(&f->tx_frame);
-	rn_fifo_fini(&f->rx_frame);
-	rn_fifo_fini(&f->line_out);
-	rn_fifo_fini(&f->line_in);
-}
-
 static void make_memories(struct rn_nic *nic)
 {
 	static const uint32_t bytes[RN_CONTEXT_TYPES] = {
@@ -218,7 +90,7 @@ static void make_memories(struct rn_nic *nic)
 
 static void make_front(struct rn_nic *nic, const struct rn_doorbell_identity *identity)
 {
-	struct nic_fifos *f = &nic->fifo;
+	struct rn_nic_fifos *f = &nic->fifo;
 	const struct rn_nic_params *p = &nic->params;
 
 	nic->doorbell = rn_doorbell_new(&nic->env, &p->doorbell, identity,
@@ -266,7 +138,7 @@ static void make_front(struct rn_nic *nic, const struct rn_doorbell_identity *id
 
 static void make_caches(struct rn_nic *nic)
 {
-	struct nic_fifos *f = &nic->fifo;
+	struct rn_nic_fifos *f = &nic->fifo;
 	struct rn_context_cache_ports context = {
 		.base = &f->context_base,
 		.dma_rsp = &f->dma_rsp[RN_DMA_CH_CONTEXT],
@@ -297,7 +169,7 @@ static void make_caches(struct rn_nic *nic)
 
 static void make_dma(struct rn_nic *nic)
 {
-	struct nic_fifos *f = &nic->fifo;
+	struct rn_nic_fifos *f = &nic->fifo;
 	struct rn_dma_ports ports = {
 		.pte_rsp = &f->pte_rsp[RN_PTE_CLIENT_DMA],
 		.pte_req = &f->pte_req[RN_PTE_CLIENT_DMA],
@@ -316,7 +188,7 @@ static void make_dma(struct rn_nic *nic)
 
 static void make_transport(struct rn_nic *nic)
 {
-	struct nic_fifos *f = &nic->fifo;
+	struct rn_nic_fifos *f = &nic->fifo;
 
 	nic->transport =
 		rn_transport_new(&nic->env, &nic->params.transport,
@@ -362,7 +234,7 @@ static void make_transport(struct rn_nic *nic)
 
 static void make_back(struct rn_nic *nic, uint64_t link_bps)
 {
-	struct nic_fifos *f = &nic->fifo;
+	struct rn_nic_fifos *f = &nic->fifo;
 	const struct rn_nic_params *p = &nic->params;
 
 	nic->cqe = rn_cqe_new(&nic->env, &p->cqe,
@@ -439,7 +311,7 @@ struct rn_nic *rn_nic_new(const struct rn_nic_env *env, const struct rn_nic_para
 	rn_clock_init(&nic->mac_clock, "mac", params->mac.clock_hz);
 	nic->env.core = &nic->core;
 	nic->env.mac = &nic->mac_clock;
-	make_fifos(nic);
+	rn_nic_fifos_init(&nic->fifo, &nic->env, &nic->params);
 	make_memories(nic);
 	make_front(nic, identity);
 	make_caches(nic);
@@ -468,7 +340,7 @@ void rn_nic_free(struct rn_nic *nic)
 		free(nic->sram[type].lines);
 	free(nic->sq_slots.slot);
 	free(nic->rq_slots.slot);
-	free_fifos(&nic->fifo);
+	rn_nic_fifos_fini(&nic->fifo);
 	free(nic->name);
 	free(nic);
 }
@@ -489,7 +361,7 @@ const char *rn_nic_params_check(const struct rn_nic_params *params)
 
 void rn_nic_pcie_ports(struct rn_nic *nic, struct rn_pcie_ports *ports)
 {
-	struct nic_fifos *f = &nic->fifo;
+	struct rn_nic_fifos *f = &nic->fifo;
 
 	*ports = (struct rn_pcie_ports){
 		.posted = &f->posted,

@@ -98,9 +98,9 @@ void rn_context_log(struct rn_context_cache *cache, const struct rn_context_req 
 		rn_sim_now_ps(cache->env.sim), type_names[req->type], ops[req->op], req->number,
 		result, rn_context_lines_set(&cache->units[req->type].lines, req->number));
 	if (victim == RN_CONTEXT_NO_NUMBER)
-		fprintf(cache->log, " -\n");
+		fprintf(cache->log, " - %" PRIu32 "\n", cache->env.host);
 	else
-		fprintf(cache->log, " %" PRIu32 "\n", victim);
+		fprintf(cache->log, " %" PRIu32 " %" PRIu32 "\n", victim, cache->env.host);
 }
 
 void rn_context_answer(struct rn_context_cache *cache, struct rn_context_waiter waiter,

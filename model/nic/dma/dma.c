@@ -94,6 +94,7 @@ static void connect(struct rn_dma *dma)
 	for (unsigned ch = 0; ch < RN_DMA_CH_COUNT; ch++) {
 		rn_fifo_set_consumer(ports->req[ch], &dma->block);
 		rn_fifo_set_producer(ports->rsp[ch], &dma->block);
+		rn_fifo_note_arrivals(ports->req[ch], &dma->arrivals, UINT32_C(1) << ch);
 	}
 	rn_fifo_set_consumer(ports->pte_rsp, &dma->block);
 	rn_fifo_set_consumer(ports->completion, &dma->block);

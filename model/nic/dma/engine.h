@@ -99,6 +99,7 @@ struct rn_dma {
 	struct channel channels[RN_DMA_CH_COUNT];
 	uint32_t ready;	       /* a bit each channel whose oldest job can go */
 	uint32_t untranslated; /* a bit each channel with an untranslated job */
+	uint32_t arrivals;     /* a bit each channel whose request fifo holds something */
 	uint32_t answering;    /* a bit each channel whose oldest read is done and not answered */
 
 	uint32_t asked_count; /* translations under way */

@@ -63,12 +63,9 @@ static void accept_one(struct rn_dma *dma, unsigned ch, const struct rn_dma_req 
 
 void rn_dma_accept(struct rn_dma *dma)
 {
-	for (unsigned ch = 0; ch < RN_DMA_CH_COUNT; ch++) {
+	for (uint32_t left = dma->arrivals; left; left &= left - 1) {
+		const unsigned ch = (unsigned)__builtin_ctz(left);
 		struct rn_fifo *fifo = dma->ports.req[ch];
-
-		if (fifo->head == fifo->tail)
-			continue;
-
 		const struct channel *channel = &dma->channels[ch];
 
 		if (channel->job_tail - channel->job_head == dma->params.channel_requests)
@@ -80,6 +77,8 @@ void rn_dma_accept(struct rn_dma *dma)
 			continue;
 		accept_one(dma, ch, req);
 		rn_fifo_drop(fifo);
+		if (!rn_fifo_occupancy(fifo))
+			dma->arrivals &= ~(UINT32_C(1) << ch);
 	}
 }
 

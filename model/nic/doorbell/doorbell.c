@@ -129,7 +129,8 @@ static uint32_t visible(const struct rn_fifo *fifo, uint64_t now_ps)
 	uint32_t held = rn_fifo_occupancy(fifo);
 	uint32_t count = 0;
 
-	while (count < held && fifo->ready_ps[(fifo->head_slot + count) % fifo->depth] <= now_ps)
+	while (count < held &&
+	       rn_fifo_ready_ps(fifo, (fifo->head_slot + count) % fifo->depth) <= now_ps)
 		count++;
 	return count;
 }

@@ -82,7 +82,7 @@ static void note_traffic(struct rn_mac *mac)
 	mac->count.last_frame_ps = now_ps;
 }
 
-/* A frame is taken as soon as it can follow the one on the line without a bubble. */
+/* A frame is taken as soon as it can follow the one on the line without a bubble. Its fifo wakes for the next. */
 static void tx_tick(void *self, uint64_t cycle)
 {
 	struct rn_mac *mac = self;
@@ -120,7 +120,6 @@ static void tx_tick(void *self, uint64_t cycle)
 	rn_fifo_push_at(mac->ports.line_out, frame, start_ps);
 	rn_fifo_drop(mac->ports.tx_frame);
 	rn_block_account(&mac->tx, 1, RN_STALL_NONE);
-	rn_block_wake_next(&mac->tx);
 }
 
 static void rx_tick(void *self, uint64_t cycle)
@@ -143,7 +142,6 @@ static void rx_tick(void *self, uint64_t cycle)
 	rn_fifo_push(mac->ports.rx_frame, frame);
 	rn_fifo_drop(mac->ports.line_in);
 	rn_block_account(&mac->rx, 1, RN_STALL_NONE);
-	rn_block_wake_next(&mac->rx);
 }
 
 struct rn_mac *rn_mac_new(const struct rn_nic_env *env, const struct rn_mac_params *params,

@@ -25,8 +25,8 @@ extern const struct rn_param_table rn_mac_param_table;
 struct rn_mac_ports {
 	struct rn_fifo *
 		tx_frame; /* in: struct rn_frame, from transport; its latency is tx_latency_cycles */
-	struct rn_fifo *
-		rx_frame; /* out: struct rn_frame, to transport; its latency is rx_latency_cycles */
+	struct rn_fifo
+		*rx_frame; /* out: struct rn_frame, to transport; visible rx_latency_cycles later */
 	struct rn_fifo *
 		line_out; /* out: struct rn_frame, to the fabric; visible when the first bit leaves */
 	struct rn_fifo *

@@ -81,9 +81,9 @@ void rn_pte_log(struct rn_pte_cache *cache, enum rn_pte_unit_id id, uint64_t num
 	fprintf(cache->log, "%" PRIu64 " %s %" PRIu64 " %s %" PRIu32, rn_sim_now_ps(cache->env.sim),
 		unit->name, number, result, rn_pte_tags_set(&unit->tags, number));
 	if (victim == RN_PTE_NO_NUMBER)
-		fprintf(cache->log, " -\n");
+		fprintf(cache->log, " - %" PRIu32 "\n", cache->env.host);
 	else
-		fprintf(cache->log, " %" PRIu64 "\n", victim);
+		fprintf(cache->log, " %" PRIu64 " %" PRIu32 "\n", victim, cache->env.host);
 }
 
 static void take_base(struct rn_pte_cache *cache)
