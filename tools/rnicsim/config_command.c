@@ -43,7 +43,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int rn_config_command(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&rn_options_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&rn_options_scenario_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.parser = parse,
 		.args_doc = "check|show [FILE]",

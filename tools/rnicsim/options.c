@@ -20,11 +20,15 @@ enum option_key {
 	OPT_QUIET,
 };
 
-static const struct argp_option option_rows[] = {
+static const struct argp_option scenario_rows[] = {
 	{"config", 'c', "FILE", 0, "scenario to run (default: scenarios/two-hosts.yaml)", 0},
 	{"set", OPT_SET, "KEY=VALUE", 0,
 	 "set one parameter, e.g. hosts.0.nic.dma.tags=1 or hosts.*.nic.pcie.lanes=4; repeatable",
 	 0},
+	{0},
+};
+
+static const struct argp_option record_rows[] = {
 	{"pcap", OPT_PCAP, "FILE", 0, "capture all ports (nanosecond pcap, simulated time)", 0},
 	{"snap", OPT_SNAP, "BYTES", 0, "bytes kept of each captured frame; 0: all (default)", 0},
 	{"report", OPT_REPORT, "FILE", 0, "write all results as JSON", 0},
@@ -106,7 +110,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp rn_options_argp = {.options = option_rows, .parser = parse};
+const struct argp rn_options_scenario_argp = {.options = scenario_rows, .parser = parse};
+const struct argp rn_options_record_argp = {.options = record_rows, .parser = parse};
 
 void rn_options_fini(struct rn_options *options)
 {

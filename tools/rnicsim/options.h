@@ -21,8 +21,9 @@ struct rn_options {
 	bool quiet;	   /* no summary */
 };
 
-/** The argp child that parses them; the parent's input must be a struct rn_options *. */
-extern const struct argp rn_options_argp;
+/** The argp children that parse them: what is simulated, and what is recorded. Their input is a struct rn_options *. */
+extern const struct argp rn_options_scenario_argp;
+extern const struct argp rn_options_record_argp;
 
 void rn_options_fini(struct rn_options *options);
 

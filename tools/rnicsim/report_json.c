@@ -7,6 +7,7 @@
 #include <libfyaml.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "report_file.h"
@@ -256,16 +257,26 @@ static json_t *files(const struct rn_outcome *outcome)
 	return object;
 }
 
+static double cpu_s(const struct rusage *usage)
+{
+	return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+}
+
 static json_t *run_json(const struct rn_outcome *outcome, const struct rn_report_nic *nics)
 {
 	unsigned count = rn_system_scenario(outcome->system)->hosts;
 	double simulated_s = (double)outcome->end_ps / PS_PER_S;
 	double packets = (double)rn_report_packets(nics, count);
+	struct rusage usage;
 
-	return json_pack("{s:s, s:b, s:i, s:f, s:f, s:f, s:f, s:o, s:f, s:f, s:o, s:o}", "version",
-			 RN_VERSION, "free_run", 1, "pid", (int)getpid(), "wall_s", outcome->wall_s,
-			 "simulated_s", simulated_s, "slow_down", per(outcome->wall_s, simulated_s),
-			 "largest_lag_s", outcome->largest_lag_s, "wakes",
+	getrusage(RUSAGE_SELF, &usage);
+	return json_pack("{s:s, s:b, s:i, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:o, s:o}",
+			 "version", RN_VERSION, "free_run", 1, "pid", (int)getpid(), "wall_s",
+			 outcome->wall_s, "simulated_s", simulated_s, "slow_down",
+			 per(outcome->wall_s, simulated_s), "largest_lag_s", outcome->largest_lag_s,
+			 "cpu_s", cpu_s(&usage), "peak_memory_bytes",
+			 rn_report_integer((uint64_t)usage.ru_maxrss * 1024), "wakes",
 			 rn_report_integer(outcome->wakes), "wakes_per_s",
 			 per((double)outcome->wakes, outcome->wall_s), "packets_per_s",
 			 per(packets, outcome->wall_s), "permute_seed",

@@ -253,7 +253,7 @@ static void print_files(const struct rn_outcome *outcome)
 		fprintf(stderr,
 			"  capture: %s, %" PRIu64 " frames. Open it with\n"
 			"    wireshark %s%s%s\n"
-			"    tshark -r %s%s%s --disable-protocol rpcordma\n",
+			"    tshark -r %s%s%s --disable-protocol rpcordma --disable-heuristic mellanox_eoib\n",
 			record->pcap_path, rn_system_captured(outcome->system), quote,
 			record->pcap_path, quote, quote, record->pcap_path, quote);
 	}

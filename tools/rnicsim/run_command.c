@@ -82,6 +82,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &run->options;
+		state->child_inputs[1] = &run->options;
 		return 0;
 	case OPT_RAW:
 		run->raw = true;
@@ -334,7 +335,9 @@ static int run_scenario(struct run *run)
 
 int rn_run_command(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&rn_options_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&rn_options_scenario_argp, 0, NULL, 0},
+						     {&rn_options_record_argp, 0, NULL, 0},
+						     {0}};
 	static const struct argp argp = {
 		.options = option_rows,
 		.parser = parse,

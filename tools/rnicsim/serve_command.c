@@ -35,6 +35,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &serve->options;
+		state->child_inputs[1] = &serve->options;
 		return 0;
 	case OPT_NAME:
 		serve->name = arg;
@@ -110,7 +111,9 @@ static int serve_scenario(struct serve *serve)
 
 int rn_serve_command(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&rn_options_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&rn_options_scenario_argp, 0, NULL, 0},
+						     {&rn_options_record_argp, 0, NULL, 0},
+						     {0}};
 	static const struct argp argp = {
 		.options = option_rows,
 		.parser = parse,

@@ -78,9 +78,11 @@ START_TEST(the_keys_are_these_and_no_others)
 	static const char *const host[] = {"name", "nic"};
 	static const char *const nic[] = {"name",     "activity", "limiter", "resources",
 					  "counters", "caches",	  "blocks",  "fifos"};
-	static const char *const run[] = {"version",	 "free_run",	  "pid",	   "wall_s",
-					  "simulated_s", "slow_down",	  "largest_lag_s", "wakes",
-					  "wakes_per_s", "packets_per_s", "permute_seed",  "files"};
+	static const char *const run[] = {"version",	   "free_run",	  "pid",
+					  "wall_s",	   "simulated_s", "slow_down",
+					  "largest_lag_s", "cpu_s",	  "peak_memory_bytes",
+					  "wakes",	   "wakes_per_s", "packets_per_s",
+					  "permute_seed",  "files"};
 	struct fixture *fixture = fixture_new(2);
 	json_t *report = report_of(fixture);
 
