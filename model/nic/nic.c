@@ -81,6 +81,7 @@ static void make_memories(struct rn_nic *nic)
 		sram->bytes = bytes[type];
 		sram->count = rn_context_cache_lines(&nic->params.context_cache, type);
 		sram->lines = rn_calloc(sram->count, sram->bytes);
+		sram->before = rn_calloc(sram->count, sizeof(*sram->before));
 	}
 	nic->sq_slots.count = nic->params.nic.sq_slots;
 	nic->sq_slots.slot = rn_calloc(nic->sq_slots.count, sizeof(struct rn_wqe));
@@ -336,8 +337,10 @@ void rn_nic_free(struct rn_nic *nic)
 	rn_wqe_fetch_free(nic->wqe_fetch);
 	rn_sched_free(nic->sched);
 	rn_doorbell_free(nic->doorbell);
-	for (unsigned type = 0; type < RN_CONTEXT_TYPES; type++)
+	for (unsigned type = 0; type < RN_CONTEXT_TYPES; type++) {
+		free(nic->sram[type].before);
 		free(nic->sram[type].lines);
+	}
 	free(nic->sq_slots.slot);
 	free(nic->rq_slots.slot);
 	rn_nic_fifos_fini(&nic->fifo);

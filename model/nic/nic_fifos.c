@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "sim/stats.h"
 
+#define LINE_FRAMES 2 /* between MAC and PHY; frames wait in tx_frame and rx_frame */
+
 static void make_fifo(const struct rn_nic_env *env, struct rn_fifo *fifo, const char *name,
 		      uint32_t depth, uint32_t entry_bytes, uint32_t latency_cycles)
 {
@@ -52,8 +54,8 @@ void rn_nic_fifos_init(struct rn_nic_fifos *f, const struct rn_nic_env *env,
 	make_fifo(env, &f->tx_frame, "tx_frame", mac->tx_fifo_depth, sizeof(struct rn_frame),
 		  mac->tx_latency_cycles);
 	make_fifo(env, &f->rx_frame, "rx_frame", mac->rx_fifo_depth, sizeof(struct rn_frame), 1);
-	make_fifo(env, &f->line_out, "line_out", 2, sizeof(struct rn_frame), 1);
-	make_fifo(env, &f->line_in, "line_in", mac->rx_fifo_depth, sizeof(struct rn_frame), 1);
+	make_fifo(env, &f->line_out, "line_out", LINE_FRAMES, sizeof(struct rn_frame), 1);
+	make_fifo(env, &f->line_in, "line_in", LINE_FRAMES, sizeof(struct rn_frame), 1);
 }
 
 void rn_nic_fifos_fini(struct rn_nic_fifos *f)

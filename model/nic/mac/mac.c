@@ -45,6 +45,7 @@ struct rn_mac {
 	struct rn_mac_ports ports;
 	struct rn_line line;
 	struct rn_clock clock;
+	uint32_t rx_latency_cycles;
 	uint64_t pause_ps;
 	struct mac_counters count;
 	char *name, *tx_name, *rx_name;
@@ -127,7 +128,6 @@ static void rx_tick(void *self, uint64_t cycle)
 	struct rn_mac *mac = self;
 	const struct rn_frame *frame = rn_fifo_peek(mac->ports.line_in);
 
-	(void)cycle;
 	if (!frame) {
 		rn_block_account(&mac->rx, 0, RN_STALL_NONE);
 		return;
@@ -139,7 +139,8 @@ static void rx_tick(void *self, uint64_t cycle)
 	note_traffic(mac);
 	mac->count.rx_packets_phy++;
 	mac->count.rx_bytes_phy += frame->bytes + RN_LINE_FCS_BYTES;
-	rn_fifo_push(mac->ports.rx_frame, frame);
+	rn_fifo_push_at(mac->ports.rx_frame, frame,
+			rn_clock_edge_ps(&mac->clock, cycle + mac->rx_latency_cycles));
 	rn_fifo_drop(mac->ports.line_in);
 	rn_block_account(&mac->rx, 1, RN_STALL_NONE);
 }
@@ -149,10 +150,10 @@ struct rn_mac *rn_mac_new(const struct rn_nic_env *env, const struct rn_mac_para
 {
 	struct rn_mac *mac = rn_calloc(1, sizeof(*mac));
 
-	(void)params;
 	mac->env = env;
 	mac->ports = *ports;
 	mac->clock = *env->mac;
+	mac->rx_latency_cycles = params->rx_latency_cycles;
 	rn_line_init(&mac->line, ports->link_bps);
 	mac->pause_ps = rn_max_u64(PAUSE_PS, PAUSE_FRAMES * LARGEST_FRAME_BYTES * 8 *
 						     (1000000000000u / ports->link_bps));

@@ -6,6 +6,7 @@
 #ifndef RN_NIC_MSG_CONTEXT_H
 #define RN_NIC_MSG_CONTEXT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum rn_context_type { RN_CONTEXT_QP, RN_CONTEXT_CQ, RN_CONTEXT_SRQ, RN_CONTEXT_TYPES };
@@ -50,19 +51,46 @@ struct rn_context_rsp {
 	uint32_t line; /* index into the type's SRAM */
 };
 
+/* What sq_next of a line was before the cycle that ended at @at_ps changed it. */
+struct rn_context_before {
+	uint64_t at_ps;
+	uint32_t sq_next;
+};
+
 /*
  * The SRAM of one context type: @bytes a line. Every section of a line has one writing block;
- * readers of a foreign section read it only when a message has told them that it is stable.
+ * readers of a foreign section read it only when a message has told them that it is stable. The one exception is
+ * sq_next, which transport may set back while a grant is under way: reads of it are registered, so that what is
+ * written in a cycle is read from the next on.
  */
 struct rn_context_sram {
 	uint8_t *lines;
 	uint32_t bytes;
 	uint32_t count;
+	struct rn_context_before *before; /* one a line; NULL: reads are not registered */
 };
 
 static inline void *rn_context_line(const struct rn_context_sram *sram, uint32_t line)
 {
 	return sram->lines + (uint64_t)line * sram->bytes;
+}
+
+/** The writer is about to change sq_next of @line, perhaps; @sq_next is what it is. */
+static inline void rn_context_note_sq_next(const struct rn_context_sram *sram, uint32_t line,
+					   uint64_t now_ps, uint32_t sq_next)
+{
+	struct rn_context_before *before = sram->before ? &sram->before[line] : NULL;
+
+	if (before && before->at_ps != now_ps)
+		*before = (struct rn_context_before){.at_ps = now_ps, .sq_next = sq_next};
+}
+
+/** What a reader sees in this cycle; @sq_next is what stands in @line now. */
+static inline uint32_t rn_context_read_sq_next(const struct rn_context_sram *sram, uint32_t line,
+					       uint64_t now_ps, uint32_t sq_next)
+{
+	return sram->before && sram->before[line].at_ps == now_ps ? sram->before[line].sq_next
+								   : sq_next;
 }
 
 /* Base and size of a table in host memory; from CMD_INIT_HCA to the caches. */

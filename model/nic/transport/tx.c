@@ -242,6 +242,8 @@ static bool step_op(struct rn_tx *tx)
 
 	struct rn_hw_qpc *qpc = rn_context_port_qpc(&tx->context);
 
+	rn_context_note_sq_next(tx->ports.qpc, tx->context.line, rn_sim_now_ps(tx->env->sim),
+				rn_tx_requester(qpc)->sq_next);
 	if (!tx->op_ran)
 		run_op(tx, qpc);
 	bool is_done = rn_tx_retire(tx, qpc);

@@ -111,7 +111,14 @@ static void find_wqe(struct rn_wqe_fetch *wf, uint16_t number, uint64_t cycle)
 	}
 }
 
-static enum rn_work_status read_context(struct send_job *job, const struct rn_hw_qpc *qpc)
+static uint32_t line_of(const struct rn_context_sram *sram, const struct rn_hw_qpc *qpc)
+{
+	return (uint32_t)((uint64_t)((const uint8_t *)(const void *)qpc - sram->lines) /
+			  sram->bytes);
+}
+
+static enum rn_work_status read_context(struct send_job *job, const struct rn_hw_qpc *qpc,
+					const struct rn_context_sram *sram, uint64_t now_ps)
 {
 	struct rn_hw_qpc_requester requester;
 
@@ -119,7 +126,8 @@ static enum rn_work_status read_context(struct send_job *job, const struct rn_hw
 	    qpc->log_sq_wqebbs > 15)
 		return RN_WORK_BAD_QP;
 	memcpy(&requester, qpc->requester, sizeof(requester));
-	job->idx = (uint16_t)requester.sq_next;
+	job->idx = (uint16_t)rn_context_read_sq_next(sram, line_of(sram, qpc), now_ps,
+						     requester.sq_next);
 	job->ring_mask = (UINT32_C(1) << qpc->log_sq_wqebbs) - 1;
 	job->mkey = qpc->sq_mkey;
 	job->pd = qpc->pd;
@@ -138,7 +146,7 @@ void rn_wqe_send_take_context(struct rn_wqe_fetch *wf, uint16_t number, const vo
 	/* Only a queue pair that is surely alive: a page learnt from a dead one would lock its heir out. */
 	answer_bind(wf, job, context ? context->uar_page : 0,
 		    context && context->qpn == job->qpn && sends(context->state));
-	job->status = read_context(job, context);
+	job->status = read_context(job, context, wf->ports.qpc, rn_sim_now_ps(wf->env->sim));
 	if (job->status == RN_WORK_OK)
 		find_wqe(wf, number, cycle);
 	else
