@@ -40,7 +40,7 @@ struct rn_scripted {
 	void *answer;
 	uint32_t answer_room;
 	int error;
-	int fd; /* descriptor that came with the answer */
+	int fd;	      /* descriptor that came with the answer */
 	int async_fd; /* -1: nobody listens */
 };
 

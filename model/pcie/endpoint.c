@@ -37,7 +37,7 @@ struct rn_endpoint {
  */
 static inline uint64_t head_ps(const struct rn_fifo *fifo)
 {
-	return fifo->head == fifo->tail ? RN_TIME_NEVER : fifo->ready_ps[fifo->head_slot];
+	return fifo->head == fifo->tail ? RN_TIME_NEVER : rn_fifo_ready_ps(fifo, fifo->head_slot);
 }
 
 static uint32_t payload_bytes(const struct rn_tlp *tlp)
@@ -209,7 +209,8 @@ static enum rn_stall arm(struct rn_endpoint *endpoint, uint64_t now_ps)
 
 		if (credit_ps > now_ps && read_ps <= now_ps)
 			stall = RN_STALL_CREDIT;
-		next_ps = rn_min_u64(next_ps, rn_max_u64(read_ps, credit_ps));
+		/* A read that is still to come may wait for credits from then on: that counts. */
+		next_ps = rn_min_u64(next_ps, read_ps > now_ps ? read_ps : credit_ps);
 	}
 	if (posted_ps <= now_ps && !posted_has_credit(endpoint, now_ps)) {
 		next_ps = rn_min_u64(next_ps, endpoint->posted.free_ps);

@@ -90,7 +90,7 @@ static inline uint32_t rn_context_read_sq_next(const struct rn_context_sram *sra
 					       uint64_t now_ps, uint32_t sq_next)
 {
 	return sram->before && sram->before[line].at_ps == now_ps ? sram->before[line].sq_next
-								   : sq_next;
+								  : sq_next;
 }
 
 /* Base and size of a table in host memory; from CMD_INIT_HCA to the caches. */

@@ -24,7 +24,8 @@ static struct stub_memory memory;
 static struct stub_dma dma;
 static struct stub_context context;
 static struct rn_hw_cqc cqc[CQS];
-static struct rn_context_sram sram = {(uint8_t *)cqc, sizeof(cqc[0]), CQS};
+static struct rn_context_sram sram = {
+	.lines = (uint8_t *)cqc, .bytes = sizeof(cqc[0]), .count = CQS};
 
 static uint32_t ring_base(uint32_t cqn)
 {

@@ -35,8 +35,10 @@ static struct stub_dma dma[4]; /* send WQEs, receive WQEs, CQEs, EQEs */
 static struct stub_context qp_context, cq_context;
 static struct rn_hw_qpc qpc[QPS];
 static struct rn_hw_cqc cqc[1];
-static struct rn_context_sram qpc_sram = {(uint8_t *)qpc, sizeof(qpc[0]), QPS};
-static struct rn_context_sram cqc_sram = {(uint8_t *)cqc, sizeof(cqc[0]), 1};
+static struct rn_context_sram qpc_sram = {
+	.lines = (uint8_t *)qpc, .bytes = sizeof(qpc[0]), .count = QPS};
+static struct rn_context_sram cqc_sram = {
+	.lines = (uint8_t *)cqc, .bytes = sizeof(cqc[0]), .count = 1};
 static struct rn_wqe sq_slot[SLOTS], rq_slot[SLOTS];
 static struct rn_wqe_slots sq_slots = {sq_slot, SLOTS}, rq_slots = {rq_slot, SLOTS};
 static struct transport transport;

@@ -72,9 +72,10 @@ static void add_region(uint32_t key, uint32_t base, uint32_t bytes)
 
 void set_up(void)
 {
-	wb = (struct bench_wqe){.sram = {(uint8_t *)wb.qpc, sizeof(wb.qpc[0]), QPS},
-				.sq_slots = {wb.sq_slot, SLOTS},
-				.rq_slots = {wb.rq_slot, SLOTS}};
+	wb = (struct bench_wqe){
+		.sram = {.lines = (uint8_t *)wb.qpc, .bytes = sizeof(wb.qpc[0]), .count = QPS},
+		.sq_slots = {wb.sq_slot, SLOTS},
+		.rq_slots = {wb.rq_slot, SLOTS}};
 	rn_params_set_defaults(&rn_wqe_fetch_param_table, &wb.params);
 	for (uint32_t qpn = 0; qpn < QPS; qpn++)
 		make_qp(qpn);
