@@ -3,6 +3,7 @@
 option(RN_TESTS "Build the tests" ON)
 option(RN_WERROR "Treat warnings as errors" OFF)
 option(RN_SANITIZE "Build with the address and undefined-behaviour sanitizers" OFF)
+option(RN_LTO "Optimise the simulator across files, in release builds" ON)
 option(RN_COVERAGE "Build with gcov instrumentation" OFF)
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -39,4 +40,15 @@ endif()
 if(RN_COVERAGE)
 	add_compile_options(--coverage)
 	add_link_options(--coverage)
+endif()
+
+# A function of the same file may be inlined although it is global: nothing here is meant to be interposed.
+add_compile_options(-fno-semantic-interposition)
+
+# The model's objects hold both machine code, which tests and shared objects link, and GCC's own form, of which
+# rn_optimise() makes a faster program.
+set(RN_LTO_COMPILE "")
+if(RN_LTO AND CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_C_COMPILER_ID STREQUAL "GNU"
+		AND NOT RN_SANITIZE AND NOT RN_COVERAGE)
+	set(RN_LTO_COMPILE -flto=auto -ffat-lto-objects)
 endif()

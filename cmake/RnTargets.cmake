@@ -8,6 +8,19 @@ function(rn_layer name)
 	target_include_directories(${name} PUBLIC
 		"${PROJECT_SOURCE_DIR}/model" "${PROJECT_SOURCE_DIR}/host-shim")
 	target_link_libraries(${name} PUBLIC ${arg_LIBS} PRIVATE rn_warnings)
+	target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:${RN_LTO_COMPILE}>)
+	if(RN_LTO_COMPILE)
+		target_link_options(${name} INTERFACE
+			$<$<NOT:$<BOOL:$<TARGET_PROPERTY:RN_OPTIMISED>>>:-fno-lto>)
+	endif()
+endfunction()
+
+# rn_optimise(target): link the program with optimisation across files (RN_LTO).
+function(rn_optimise target)
+	if(RN_LTO_COMPILE)
+		set_target_properties(${target} PROPERTIES RN_OPTIMISED ON)
+		target_link_options(${target} PRIVATE -O2 -flto=auto)
+	endif()
 endfunction()
 
 # rn_check_test(name SOURCES file... [LIBS target...] [LABELS label...] [TIMEOUT seconds]): a test executable

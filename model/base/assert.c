@@ -5,22 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Where the simulator is; only ever read on the way to abort(). */
-static const char *context_name;
-static uint64_t context_cycle;
-
-void rn_assert_context(const char *name, uint64_t cycle)
-{
-	context_name = name;
-	context_cycle = cycle;
-}
+struct rn_assert_place rn_assert_place;
 
 _Noreturn void rn_assert_fail(const char *cond, const char *file, int line)
 {
 	fflush(stdout);
-	if (context_name)
+	if (rn_assert_place.name)
 		fprintf(stderr, "rnicsim: %s, cycle %" PRIu64 ": assertion failed: %s (%s:%d)\n",
-			context_name, context_cycle, cond, file, line);
+			rn_assert_place.name, rn_assert_place.cycle, cond, file, line);
 	else
 		fprintf(stderr, "rnicsim: assertion failed: %s (%s:%d)\n", cond, file, line);
 	fflush(stderr);

@@ -50,23 +50,6 @@ void rn_link_register(struct rn_link *link, struct rn_stats *stats, const char *
 			      &link->counters);
 }
 
-uint64_t rn_link_send(struct rn_link *link, uint64_t at_ps, uint32_t bytes)
-{
-	if (at_ps > link->free_ps) {
-		link->free_ps = at_ps;
-		link->fraction = 0;
-	}
-
-	uint64_t parts = bytes * link->num + link->fraction;
-	uint64_t ps = rn_clock_quotient(parts, link->den, link->den_inverse);
-
-	link->fraction = parts - ps * link->den;
-	link->free_ps += ps;
-	link->counters.busy_ps += ps;
-	link->counters.wire_bytes += bytes;
-	return link->free_ps;
-}
-
 uint32_t rn_link_write_tlps(const struct rn_pcie_params *params, uint32_t len)
 {
 	return len <= params->mps_bytes ? 1 : (len + params->mps_bytes - 1) / params->mps_bytes;

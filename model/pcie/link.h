@@ -56,7 +56,22 @@ static inline uint64_t rn_link_start_ps(const struct rn_link *link, uint64_t at_
  * Send @bytes (overhead included) no earlier than @at_ps. Returns when their last bit has left;
  * they are usable at the other end link->propagation_ps later.
  */
-uint64_t rn_link_send(struct rn_link *link, uint64_t at_ps, uint32_t bytes);
+static inline uint64_t rn_link_send(struct rn_link *link, uint64_t at_ps, uint32_t bytes)
+{
+	if (at_ps > link->free_ps) {
+		link->free_ps = at_ps;
+		link->fraction = 0;
+	}
+
+	uint64_t parts = bytes * link->num + link->fraction;
+	uint64_t ps = rn_clock_quotient(parts, link->den, link->den_inverse);
+
+	link->fraction = parts - ps * link->den;
+	link->free_ps += ps;
+	link->counters.busy_ps += ps;
+	link->counters.wire_bytes += bytes;
+	return link->free_ps;
+}
 
 /** TLPs of a write of @len (>= 1) bytes: all but the last have MPS bytes. */
 uint32_t rn_link_write_tlps(const struct rn_pcie_params *params, uint32_t len);

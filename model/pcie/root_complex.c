@@ -37,11 +37,6 @@ static const struct rn_counter_desc counter_descs[] = {
 #undef ROOT_COUNTER
 };
 
-uint64_t rn_root_drain(struct rn_root_complex *rc, uint64_t arrival_ps, uint32_t bytes)
-{
-	return rn_link_send(&rc->write_server, arrival_ps, bytes);
-}
-
 void rn_root_take_write(struct rn_root_complex *rc, const struct rn_tlp *tlp, uint64_t drained_ps)
 {
 	struct rn_root_write *write = rn_ring_push(&rc->writes);
@@ -175,15 +170,6 @@ static void never_ticks(void *self, uint64_t cycle)
 	(void)self;
 	(void)cycle;
 	RN_ASSERT(!"an account has no work of its own");
-}
-
-uint64_t rn_root_send(struct rn_root_complex *rc, uint64_t at_ps, uint32_t bytes)
-{
-	uint64_t busy_ps = rc->down.counters.busy_ps;
-	uint64_t end_ps = rn_link_send(&rc->down, at_ps, bytes);
-
-	rn_block_account(&rc->down_block, rc->down.counters.busy_ps - busy_ps, RN_STALL_NONE);
-	return end_ps;
 }
 
 void rn_root_complex_set_msi(struct rn_root_complex *rc, void (*fn)(void *arg, uint32_t vector),

@@ -185,13 +185,6 @@ void rn_root_run_mmio(struct rn_root_complex *rc, uint64_t now_ps)
 	deliver_answers(rc, now_ps);
 }
 
-bool rn_root_mmio_is_blocked(const struct rn_root_complex *rc, uint64_t now_ps)
-{
-	const struct rn_mmio_op *op = &rc->mmio[rc->mmio_head];
-
-	return rc->mmio_count && op->due_ps <= now_ps && !op->is_read;
-}
-
 uint64_t rn_root_next_mmio_ps(const struct rn_root_complex *rc)
 {
 	const struct rn_mmio_answer *answer = rn_ring_front(&rc->answers);

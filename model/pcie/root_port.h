@@ -122,7 +122,11 @@ extern const struct rn_clock rn_pcie_clock;
  */
 
 /** A write of @bytes arrives: when the memory system has taken it. */
-uint64_t rn_root_drain(struct rn_root_complex *rc, uint64_t arrival_ps, uint32_t bytes);
+static inline uint64_t rn_root_drain(struct rn_root_complex *rc, uint64_t arrival_ps,
+				     uint32_t bytes)
+{
+	return rn_link_send(&rc->write_server, arrival_ps, bytes);
+}
 
 /** All TLPs of this write or MSI-X have been taken by @drained_ps. */
 void rn_root_take_write(struct rn_root_complex *rc, const struct rn_tlp *tlp, uint64_t drained_ps);
@@ -139,9 +143,21 @@ uint64_t rn_root_next_read_ps(const struct rn_root_complex *rc);
 void rn_root_run_mmio(struct rn_root_complex *rc, uint64_t now_ps);
 uint64_t rn_root_next_mmio_ps(const struct rn_root_complex *rc);
 /** Whether a MMIO write waits for the NIC: completions may not pass it. */
-bool rn_root_mmio_is_blocked(const struct rn_root_complex *rc, uint64_t now_ps);
+static inline bool rn_root_mmio_is_blocked(const struct rn_root_complex *rc, uint64_t now_ps)
+{
+	const struct rn_mmio_op *op = &rc->mmio[rc->mmio_head];
+
+	return rc->mmio_count && op->due_ps <= now_ps && !op->is_read;
+}
 
 /** Send on the way down: when the last bit has left. */
-uint64_t rn_root_send(struct rn_root_complex *rc, uint64_t at_ps, uint32_t bytes);
+static inline uint64_t rn_root_send(struct rn_root_complex *rc, uint64_t at_ps, uint32_t bytes)
+{
+	uint64_t busy_ps = rc->down.counters.busy_ps;
+	uint64_t end_ps = rn_link_send(&rc->down, at_ps, bytes);
+
+	rn_block_account(&rc->down_block, rc->down.counters.busy_ps - busy_ps, RN_STALL_NONE);
+	return end_ps;
+}
 
 #endif

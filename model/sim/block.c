@@ -46,7 +46,7 @@ void rn_block_wake_earlier(struct rn_block *block, uint64_t cycle, uint64_t edge
 	rn_wake_at(block->sim, &block->wake, edge_ps);
 }
 
-void rn_block_wake_at(struct rn_block *block, uint64_t at_ps)
+void rn_block_wake_sooner(struct rn_block *block, uint64_t at_ps)
 {
 	uint64_t now_ps = rn_sim_now_ps(block->sim);
 
@@ -56,30 +56,13 @@ void rn_block_wake_at(struct rn_block *block, uint64_t at_ps)
 	if (block->wake.due_ps <= at_ps || (rn_wake_is_pending(&block->wake) &&
 					    block->wake.due_ps - at_ps < block->clock->period_ps))
 		return;
+	/* It has ticked now, and the pending edge is the next. */
+	if (block->last_edge_ps == at_ps && block->wake.due_ps - at_ps == block->clock->period_ps)
+		return;
 
 	uint64_t cycle = rn_block_cycle_at(block, at_ps);
 
 	rn_block_wake_cycle(block, cycle, rn_clock_edge_ps(block->clock, cycle));
-}
-
-void rn_block_wake_in(struct rn_block *block, uint64_t cycles)
-{
-	RN_ASSERT(cycles >= 1);
-	uint64_t cycle = rn_block_cycle_at(block, rn_sim_now_ps(block->sim)) + cycles;
-
-	rn_block_wake_cycle(block, cycle, rn_clock_edge_ps(block->clock, cycle));
-}
-
-void rn_block_wake_next(struct rn_block *block)
-{
-	rn_block_wake_in(block, 1);
-}
-
-uint64_t rn_block_edge_in_ps(const struct rn_block *block, uint64_t cycles)
-{
-	uint64_t cycle = rn_block_cycle_at(block, rn_sim_now_ps(block->sim));
-
-	return rn_clock_edge_ps(block->clock, cycle + cycles);
 }
 
 void rn_block_settle(struct rn_block *block)
@@ -91,10 +74,9 @@ void rn_block_settle(struct rn_block *block)
 	block->stall_since_ps = now_ps;
 }
 
-void rn_block_account(struct rn_block *block, uint64_t busy_cycles, enum rn_stall stall)
+void rn_block_change_stall(struct rn_block *block, enum rn_stall stall)
 {
 	RN_ASSERT(stall < RN_STALL_COUNT);
-	block->busy_cycles += busy_cycles;
 	rn_block_settle(block);
 	block->stall = stall;
 }

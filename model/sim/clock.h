@@ -40,6 +40,8 @@ static inline uint64_t rn_clock_edge_ps(const struct rn_clock *clock, uint64_t c
 
 	if (__builtin_mul_overflow(cycle, clock->num, &product))
 		return rn_clock_edge_far_ps(clock, cycle);
+	if (clock->den == 1)
+		return product;
 	return rn_clock_quotient(product, clock->den, clock->den_inverse);
 }
 

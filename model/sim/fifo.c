@@ -10,6 +10,8 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
+#define SLOT_ALIGN 8
+
 /* For a fifo with no clocked end (tests): a cycle is a picosecond. */
 static const struct rn_clock unclocked = {
 	.name = "unclocked",
@@ -23,6 +25,10 @@ static const struct rn_clock unclocked = {
 void rn_fifo_init(struct rn_fifo *fifo, struct rn_sim *sim, const char *name, uint32_t depth,
 		  uint32_t entry_bytes, uint32_t latency_cycles)
 {
+	/* Entries are aligned for any type. */
+	const uint32_t slot_bytes = (uint32_t)((sizeof(uint64_t) + entry_bytes + SLOT_ALIGN - 1) /
+					       SLOT_ALIGN * SLOT_ALIGN);
+
 	RN_ASSERT(depth >= 1 && entry_bytes >= 1 && latency_cycles >= 1);
 	*fifo = (struct rn_fifo){
 		.name = rn_strdup(name),
@@ -32,17 +38,17 @@ void rn_fifo_init(struct rn_fifo *fifo, struct rn_sim *sim, const char *name, ui
 		.depth = depth,
 		.entry_bytes = entry_bytes,
 		.latency_cycles = latency_cycles,
-		.data = rn_calloc(depth, entry_bytes),
-		.ready_ps = rn_calloc(depth, sizeof(uint64_t)),
+		.slot_bytes = slot_bytes,
+		.slots = rn_calloc(depth, slot_bytes),
 		.popped_ps = RN_TIME_NEVER,
+		.arrivals = &fifo->no_arrivals,
 	};
 }
 
 void rn_fifo_fini(struct rn_fifo *fifo)
 {
 	free((char *)fifo->name);
-	free(fifo->data);
-	free(fifo->ready_ps);
+	free(fifo->slots);
 	*fifo = (struct rn_fifo){0};
 }
 
@@ -52,6 +58,12 @@ static void choose_clocks(struct rn_fifo *fifo)
 
 	fifo->producer_clock = either->clock;
 	fifo->consumer_clock = fifo->consumer ? fifo->consumer->clock : either->clock;
+	fifo->near = fifo->producer && fifo->producer->clock == fifo->consumer_clock
+			     ? fifo->producer
+			     : fifo->consumer;
+	/* A cycle to the first edge, and what rounding adds to each. */
+	fifo->latency_max_ps =
+		(fifo->latency_cycles + UINT64_C(1)) * (fifo->consumer_clock->period_ps + 1);
 }
 
 void rn_fifo_set_producer(struct rn_fifo *fifo, struct rn_block *producer)
@@ -68,12 +80,6 @@ void rn_fifo_set_consumer(struct rn_fifo *fifo, struct rn_block *consumer)
 	choose_clocks(fifo);
 }
 
-/* Entries as the producer sees them: a slot freed at the present time is still held. */
-static inline uint32_t held(const struct rn_fifo *fifo, uint64_t now_ps)
-{
-	return rn_fifo_occupancy(fifo) + (fifo->popped_ps == now_ps ? fifo->popped : 0);
-}
-
 static void count_full(struct rn_fifo *fifo, uint64_t since_ps, uint64_t end_ps)
 {
 	if (since_ps < fifo->full_end_ps)
@@ -84,9 +90,16 @@ static void count_full(struct rn_fifo *fifo, uint64_t since_ps, uint64_t end_ps)
 	fifo->full_end_ps = end_ps;
 }
 
-/* Space comes back at the producer's next edge: the wait ends there, and it is woken for it. */
-static void end_wait(struct rn_fifo *fifo, uint64_t now_ps)
+void rn_fifo_note_arrivals(struct rn_fifo *fifo, uint32_t *word, uint32_t bit)
 {
+	RN_ASSERT(rn_fifo_occupancy(fifo) == 0);
+	fifo->arrivals = word;
+	fifo->arrival_bit = bit;
+}
+
+void rn_fifo_end_wait(struct rn_fifo *fifo)
+{
+	uint64_t now_ps = rn_sim_now_ps(fifo->sim);
 	struct rn_block *producer = fifo->producer;
 	const struct rn_clock *clock = fifo->producer_clock;
 	uint64_t cycle = producer ? rn_block_cycle_at(producer, now_ps + 1)
@@ -99,64 +112,70 @@ static void end_wait(struct rn_fifo *fifo, uint64_t now_ps)
 	fifo->producer_waits = false;
 }
 
-bool rn_fifo_has_space(struct rn_fifo *fifo, uint32_t count)
+void rn_fifo_wait_for_space(struct rn_fifo *fifo)
 {
 	uint64_t now_ps = rn_sim_now_ps(fifo->sim);
 
-	RN_ASSERT(count >= 1 && count <= fifo->depth);
-	if (held(fifo, now_ps) + count <= fifo->depth)
-		return true;
 	if (!fifo->producer_waits) {
 		fifo->producer_waits = true;
 		fifo->full_since_ps = now_ps;
 	}
 	if (fifo->popped_ps == now_ps)
-		end_wait(fifo, now_ps);
-	return false;
+		rn_fifo_end_wait(fifo);
 }
 
-static inline void count_occupancy(struct rn_fifo *fifo, uint64_t now_ps)
-{
-	fifo->occupancy_ps += rn_fifo_occupancy(fifo) * (now_ps - fifo->occupancy_at_ps);
-	fifo->occupancy_at_ps = now_ps;
-}
-
-static inline uint32_t slot_after(const struct rn_fifo *fifo, uint32_t slot)
-{
-	return slot + 1 == fifo->depth ? 0 : slot + 1;
-}
-
-/* The consumer's first cycle at or after @at_ps; a block's own last tick makes that cheap. */
+/* The consumer's first cycle at or after @at_ps. */
 static inline uint64_t consumer_cycle_at(const struct rn_fifo *fifo, uint64_t at_ps)
 {
-	const struct rn_clock *clock = fifo->consumer_clock;
+	return fifo->near ? rn_block_cycle_at(fifo->near, at_ps)
+			  : rn_clock_cycle_at(fifo->consumer_clock, at_ps);
+}
 
-	if (fifo->producer && fifo->producer->clock == clock)
-		return rn_block_cycle_at(fifo->producer, at_ps);
-	if (fifo->consumer)
-		return rn_block_cycle_at(fifo->consumer, at_ps);
-	return rn_clock_cycle_at(clock, at_ps);
+/* The first cycle in which what is pushed now and ready at @ready_ps can be visible. */
+static inline uint64_t visible_cycle(const struct rn_fifo *fifo, uint64_t now_ps, uint64_t ready_ps)
+{
+	uint64_t cycle;
+
+	if (ready_ps >= now_ps && ready_ps - now_ps >= fifo->latency_max_ps)
+		return consumer_cycle_at(fifo, ready_ps);
+	cycle = consumer_cycle_at(fifo, now_ps) + fifo->latency_cycles;
+	if (ready_ps <= rn_clock_edge_ps(fifo->consumer_clock, cycle))
+		return cycle;
+	return consumer_cycle_at(fifo, ready_ps);
+}
+
+/* Messages have a few words: two or four copies of fixed size that may overlap. */
+static inline void copy_entry(uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+	if (bytes < 16 || bytes > 64) {
+		memcpy(to, from, bytes);
+		return;
+	}
+	if (bytes > 32) {
+		memcpy(to + 16, from + 16, 16);
+		memcpy(to + bytes - 32, from + bytes - 32, 16);
+	}
+	memcpy(to, from, 16);
+	memcpy(to + bytes - 16, from + bytes - 16, 16);
 }
 
 void rn_fifo_push_at(struct rn_fifo *fifo, const void *entry, uint64_t ready_ps)
 {
 	uint64_t now_ps = rn_sim_now_ps(fifo->sim);
 	uint32_t slot = fifo->tail_slot;
-	uint32_t now_held = held(fifo, now_ps) + 1;
-	uint64_t cycle = consumer_cycle_at(fifo, now_ps) + fifo->latency_cycles;
+	uint8_t *at = fifo->slots + (size_t)slot * fifo->slot_bytes;
+	uint32_t now_held = rn_fifo_held(fifo, now_ps) + 1;
+	uint64_t cycle = visible_cycle(fifo, now_ps, ready_ps);
 	uint64_t edge_ps = rn_clock_edge_ps(fifo->consumer_clock, cycle);
 
 	RN_ASSERT(now_held <= fifo->depth);
-	if (ready_ps > edge_ps) {
-		cycle = consumer_cycle_at(fifo, ready_ps);
-		edge_ps = rn_clock_edge_ps(fifo->consumer_clock, cycle);
-	}
-	count_occupancy(fifo, now_ps);
-	memcpy(fifo->data + (size_t)slot * fifo->entry_bytes, entry, fifo->entry_bytes);
-	fifo->ready_ps[slot] = edge_ps;
-	fifo->tail_slot = slot_after(fifo, slot);
+	rn_fifo_count_occupancy(fifo, now_ps);
+	memcpy(at, &edge_ps, sizeof(edge_ps));
+	copy_entry(at + sizeof(edge_ps), entry, fifo->entry_bytes);
+	fifo->tail_slot = rn_fifo_slot_after(fifo, slot);
 	fifo->tail++;
 	fifo->pushes++;
+	*fifo->arrivals |= fifo->arrival_bit;
 	if (now_held > fifo->max_occupancy)
 		fifo->max_occupancy = now_held;
 	if (fifo->consumer)
@@ -168,52 +187,11 @@ void rn_fifo_push(struct rn_fifo *fifo, const void *entry)
 	rn_fifo_push_at(fifo, entry, 0);
 }
 
-const void *rn_fifo_peek(struct rn_fifo *fifo)
-{
-	if (fifo->head == fifo->tail)
-		return NULL;
-
-	uint64_t ready_ps = fifo->ready_ps[fifo->head_slot];
-
-	if (ready_ps <= rn_sim_now_ps(fifo->sim))
-		return fifo->data + (size_t)fifo->head_slot * fifo->entry_bytes;
-	if (fifo->consumer)
-		rn_block_wake_at(fifo->consumer, ready_ps);
-	return NULL;
-}
-
-void rn_fifo_drop(struct rn_fifo *fifo)
-{
-	uint64_t now_ps = rn_sim_now_ps(fifo->sim);
-
-	RN_ASSERT(fifo->head != fifo->tail && fifo->ready_ps[fifo->head_slot] <= now_ps);
-	count_occupancy(fifo, now_ps);
-	fifo->popped = fifo->popped_ps == now_ps ? fifo->popped + 1 : 1;
-	fifo->popped_ps = now_ps;
-	fifo->head_slot = slot_after(fifo, fifo->head_slot);
-	fifo->head++;
-	if (fifo->head != fifo->tail && fifo->consumer)
-		rn_block_wake_at(fifo->consumer, fifo->ready_ps[fifo->head_slot]);
-	if (fifo->producer_waits)
-		end_wait(fifo, now_ps);
-}
-
-bool rn_fifo_pop(struct rn_fifo *fifo, void *entry)
-{
-	const void *oldest = rn_fifo_peek(fifo);
-
-	if (!oldest)
-		return false;
-	memcpy(entry, oldest, fifo->entry_bytes);
-	rn_fifo_drop(fifo);
-	return true;
-}
-
 void rn_fifo_settle(struct rn_fifo *fifo)
 {
 	uint64_t now_ps = rn_sim_now_ps(fifo->sim);
 
-	count_occupancy(fifo, now_ps);
+	rn_fifo_count_occupancy(fifo, now_ps);
 	if (fifo->producer_waits)
 		count_full(fifo, fifo->full_since_ps, now_ps);
 }

@@ -12,15 +12,16 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
-#define SLOT_PS_LOG2 10 /* about one core cycle */
-#define WHEEL_WORDS 32
-#define WHEEL_SLOTS (WHEEL_WORDS * 64) /* 2.1 us: PCIe and wire latencies fit, timers do not */
+#define SLOT_PS_LOG2 12 /* a busy NIC has about one wake in that time */
+#define WHEEL_WORDS 16
+#define WHEEL_SLOTS (WHEEL_WORDS * 64) /* 4.2 us: PCIe and wire latencies fit, timers do not */
 #define NOT_IN_HEAP UINT32_MAX
 #define MAX_STEPS 8 /* to look for a wake's place in a list that nobody reads yet */
 
 struct rn_sim {
 	struct rn_sim_time time; /* first: see rn_sim_now_ps() */
 	uint64_t wakes;
+	uint64_t heap_due_ps; /* of the first in the heap */
 	uint64_t permute_seed;
 	uint32_t next_id;
 	uint32_t nonzero_words;
@@ -40,6 +41,7 @@ struct rn_sim *rn_sim_new(uint64_t permute_seed)
 	struct rn_sim *sim = rn_calloc(1, sizeof(*sim));
 
 	sim->permute_seed = permute_seed;
+	sim->heap_due_ps = RN_TIME_NEVER;
 	return sim;
 }
 
@@ -183,7 +185,7 @@ static void sort_slot(struct rn_sim *sim, unsigned slot)
 	sim->slots[slot] = first;
 }
 
-static void wheel_remove(struct rn_sim *sim, struct rn_wake *wake)
+static inline void wheel_remove(struct rn_sim *sim, struct rn_wake *wake)
 {
 	unsigned slot = slot_of(wake->due_ps);
 
@@ -200,13 +202,9 @@ static void wheel_remove(struct rn_sim *sim, struct rn_wake *wake)
 		sim->nonzero_words &= ~(UINT32_C(1) << (slot / 64));
 }
 
-/* First of the earliest slot in use, going round from the slot of the present time. */
-static struct rn_wake *wheel_first(struct rn_sim *sim)
+/* The earliest slot in use behind the empty one of the present time; the wheel is not empty. */
+static unsigned next_slot(const struct rn_sim *sim, unsigned start)
 {
-	if (!sim->nonzero_words)
-		return NULL;
-
-	unsigned start = slot_of(sim->time.now_ps);
 	unsigned word = start / 64;
 	uint64_t bits = sim->bitmap[word] & (UINT64_MAX << (start % 64));
 
@@ -217,9 +215,19 @@ static struct rn_wake *wheel_first(struct rn_sim *sim)
 		word = (unsigned)__builtin_ctz(words ? words : sim->nonzero_words);
 		bits = sim->bitmap[word];
 	}
+	return word * 64 + (unsigned)__builtin_ctzll(bits);
+}
 
-	unsigned slot = word * 64 + (unsigned)__builtin_ctzll(bits);
+/* First of the earliest slot in use, going round from the slot of the present time. */
+static inline struct rn_wake *wheel_first(struct rn_sim *sim)
+{
+	unsigned slot = slot_of(sim->time.now_ps);
 
+	if (!sim->slots[slot]) {
+		if (!sim->nonzero_words)
+			return NULL;
+		slot = next_slot(sim, slot);
+	}
 	if (slot != sim->sorted_slot)
 		sort_slot(sim, slot);
 	return sim->slots[slot];
@@ -229,6 +237,8 @@ static void heap_set(struct rn_sim *sim, uint32_t idx, struct rn_wake *wake)
 {
 	sim->heap[idx] = wake;
 	wake->heap_idx = idx;
+	if (!idx)
+		sim->heap_due_ps = wake->due_ps;
 }
 
 static void heap_up(struct rn_sim *sim, uint32_t idx, struct rn_wake *wake)
@@ -279,6 +289,8 @@ static void heap_remove(struct rn_sim *sim, struct rn_wake *wake)
 
 	RN_ASSERT(sim->heap[idx] == wake || last == wake);
 	wake->heap_idx = NOT_IN_HEAP;
+	if (!sim->heap_count)
+		sim->heap_due_ps = RN_TIME_NEVER;
 	if (last == wake)
 		return;
 	if (is_before(last, wake))
@@ -321,9 +333,9 @@ static inline struct rn_wake *first_wake(struct rn_sim *sim)
 {
 	struct rn_wake *wake = wheel_first(sim);
 
-	if (sim->heap_count && (!wake || is_before(sim->heap[0], wake)))
-		return sim->heap[0];
-	return wake;
+	if (sim->heap_due_ps > (wake ? wake->due_ps : RN_TIME_NEVER - 1))
+		return wake;
+	return !wake || is_before(sim->heap[0], wake) ? sim->heap[0] : wake;
 }
 
 uint64_t rn_sim_next_ps(struct rn_sim *sim)
