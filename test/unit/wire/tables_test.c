@@ -86,7 +86,7 @@ START_TEST(line_carries_the_fraction_of_a_picosecond)
 	for (uint64_t i = 0; i < frames; i++)
 		start_ps = rn_line_send(&line, 0, 1000, &end_ps);
 	/* The last frame starts when all before have passed: exact but for one rounding. */
-	ck_assert_uint_eq(start_ps, (uint64_t)((unsigned __int128)(frames - 1) * 1024 * 8 *
+	ck_assert_uint_eq(start_ps, (uint64_t)((__extension__(unsigned __int128))(frames - 1) * 1024 * 8 *
 					       1000000000000u / bps));
 }
 END_TEST
