@@ -78,6 +78,9 @@ void rn_connection_close(struct rn_connection *connection, bool violation)
 		munmap(connection->channel, RN_CHANNEL_BYTES);
 		connection->channel = NULL;
 	}
+	/* The client holds the eventfd too: closing it here alone would leave it among epoll's. */
+	if (connection->wake_fd >= 0)
+		epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, connection->wake_fd, NULL);
 	/* Shut down first: a child of the client may hold the other end. */
 	shutdown(connection->fd, SHUT_RDWR);
 	close_fd(&connection->fd);
@@ -171,8 +174,9 @@ static int make_channel(struct rn_connection *connection)
 	connection->channel->magic = RN_CHANNEL_MAGIC;
 	connection->channel->entries = RN_CHANNEL_ENTRIES;
 	connection->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (connection->wake_fd < 0 ||
-	    !watch(connection, EPOLL_CTL_ADD, connection->wake_fd, EPOLLIN, RN_SERVER_DOORBELL))
+	/* Edges, so that it need not be read: the client could make that block. */
+	if (connection->wake_fd < 0 || !watch(connection, EPOLL_CTL_ADD, connection->wake_fd,
+					      EPOLLIN | EPOLLET, RN_SERVER_DOORBELL))
 		return errno;
 	return 0;
 }

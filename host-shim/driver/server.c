@@ -156,15 +156,6 @@ static void accept_one(struct rn_server *server)
 	rn_connection_new(server, fd);
 }
 
-static void clear_doorbell(const struct rn_connection *connection)
-{
-	uint64_t count;
-
-	/* Nothing to read is as good. */
-	if (read(connection->wake_fd, &count, sizeof(count)) < 0)
-		return;
-}
-
 static void handle(struct rn_server *server, const struct epoll_event *event)
 {
 	const uintptr_t what = (uintptr_t)event->data.u64;
@@ -188,9 +179,7 @@ static void handle(struct rn_server *server, const struct epoll_event *event)
 	case RN_SERVER_DEATH:
 		rn_connection_close(connection, false);
 		break;
-	case RN_SERVER_DOORBELL:
-		clear_doorbell(connection);
-		break;
+	case RN_SERVER_DOORBELL: /* the next round looks at the rings */
 	case RN_SERVER_TAGS:
 		break;
 	}

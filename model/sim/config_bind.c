@@ -261,7 +261,8 @@ static void bind_row(struct rn_config *config, struct rn_config_node *section,
 	else if (is_given(node) && (!node->is_plain || !store(row, node->text, field)))
 		complain(config, node,
 			 rn_asprintf("must be %s%s, not %s%s%s", kind_text(row->type), legal,
-				     node->is_plain ? "" : "\"", node->text,
+				     node->is_plain ? "" : "\"",
+				     node->is_plain && !*node->text ? "empty" : node->text,
 				     node->is_plain ? "" : "\""));
 	free(legal);
 	node->value = rn_config_keep(config, value_text(row, field));

@@ -168,7 +168,8 @@ char *rn_config_path(const struct rn_config_node *node)
 struct rn_config_place rn_config_where(const struct rn_config_node *node)
 {
 	for (; node; node = node->parent) {
-		if (node->place.file)
+		/* An empty value has no place of its own: its key has. */
+		if (node->place.file && (node->place.line || !node->key_place.line))
 			return node->place;
 		if (node->key_place.file)
 			return node->key_place;

@@ -73,6 +73,16 @@ static void read_host(struct rn_config *config, struct rn_config_node *node,
 		rn_config_error(config, nic, NULL,
 				"device.log_max_qp: 2^%u queue pairs, but sched.max_qps is %u",
 				host->device.log_max_qp, host->nic.sched.max_qps);
+	if (UINT64_C(1) << host->device.log_max_cq > host->nic.cqe.max_cqs)
+		rn_config_error(config, nic, NULL,
+				"device.log_max_cq: 2^%u completion queues, but cqe.max_cqs is %u",
+				host->device.log_max_cq, host->nic.cqe.max_cqs);
+	if (host->device.comp_vectors >= host->nic.eq.max_eqs)
+		rn_config_error(
+			config, nic, NULL,
+			"device.comp_vectors: %u completion event queues and one for commands, "
+			"but eq.max_eqs is %u",
+			host->device.comp_vectors, host->nic.eq.max_eqs);
 	section = rn_config_section(config, profile, rn_root_complex_param_table.section,
 				    "root complex and host memory");
 	rn_config_bind(config, section, &rn_root_complex_param_table, &host->root_complex);

@@ -18,9 +18,9 @@
 	  "part id; programs take decisions on it (4119: ConnectX-5, perftest then uses inline and " \
 	  "ibv_wr_*; 0: neutral)")                                                                   \
 	X(u32, hw_ver, 0, 0, 0xffffffff, "", "hardware revision")                                    \
-	X(u32, log_max_qp, 14, 4, 20, "log2 QPs", "queue pairs")                                     \
-	X(u32, log_max_cq, 14, 4, 20, "log2 CQs", "completion queues")                               \
-	X(u32, log_max_mr, 17, 6, 22, "log2 entries", "memory keys (MPT entries)")                   \
+	X(u32, log_max_qp, 14, 7, 20, "log2 QPs", "queue pairs")                                     \
+	X(u32, log_max_cq, 14, 7, 20, "log2 CQs", "completion queues")                               \
+	X(u32, log_max_mr, 17, 7, 22, "log2 entries", "memory keys (MPT entries)")                   \
 	X(u32, log_max_mtt, 22, 10, 28, "log2 entries", "translation entries (MTT), 4 KiB pages")    \
 	X(u32, max_pd, 32768, 1, 1048576, "PDs", "protection domains")                               \
 	X(u32, log_max_sq_wqebbs, 15, 1, 15, "log2 WQEBBs", "largest send queue, 64-byte blocks")    \

@@ -68,19 +68,15 @@ class Golden(runs.SystemTest):
         self.assertEqual(found.errors, [], f"differs from {golden}{result}")
 
     def test_stock_programs(self):
-        for golden, command in STOCK:
-            with self.subTest(golden=golden):
-                self.compare(golden, command)
+        self.each_of(STOCK, self.compare)
 
     def test_peer_programs(self):
-        for golden, options in PEER:
-            with self.subTest(golden=golden):
-                self.compare(golden, f"{runs.program('golden_peer')} {options}", "--payload")
+        self.each_of(PEER, lambda golden, options: self.compare(
+            golden, f"{runs.program('golden_peer')} {options}", "--payload"))
 
     def test_errors(self):
-        for golden, options in PEER_WITHOUT_PAYLOAD:
-            with self.subTest(golden=golden):
-                self.compare(golden, f"{runs.program('golden_peer')} {options}")
+        self.each_of(PEER_WITHOUT_PAYLOAD, lambda golden, options: self.compare(
+            golden, f"{runs.program('golden_peer')} {options}"))
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@
 
 import os
 import pty
-import re
-import shutil
 import signal
 import subprocess
 import time
 
 import runs
+import serving
 
 PINGPONG = "ibv_rc_pingpong -g 0 -c -n 20 -p {port}"
 CONFIG = os.path.join(runs.ROOT, "configs", "nic", "generic-100g.yaml")
@@ -157,52 +156,27 @@ class Status(runs.SystemTest):
         self.assert_no_leftovers(f"sleep {marker}")
 
 
-class SideBySide(runs.SystemTest):
-    def test_two_runs(self):
-        processes = []
-        for name in ("one", "two"):
-            folder = os.path.join(self.folder, name)
-            os.mkdir(folder)
-            command = f"ibv_rc_pingpong -g 0 -c -n 300 -p {runs.free_port()}"
-            processes.append(self.begin(self.arguments(command, command + " localhost", folder=folder),
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
-        for process in processes:
-            output, _ = process.communicate(timeout=runs.TIMEOUT_S)
-            self.assertEqual(process.returncode, 0, output)
-            self.assertEqual(len(re.findall(r"^300 iters in ", output, re.M)), 2, output)
-
-    def test_as_an_ordinary_user(self):
-        if os.geteuid() != 0:
-            self.skipTest("this is an ordinary user already")
-        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        if not shutil.which("setpriv") or subprocess.run([*user, "test", "-x", runs.RNICSIM], check=False).returncode:
-            self.skipTest("another user cannot reach the build folder")
-        folder = os.path.join(self.folder, "user")
-        os.mkdir(folder)
-        os.chown(folder, 65534, 65534)
-        for program in ("ibv_rc_pingpong -g 0 -c -n 50", "ib_write_bw -F -n 50", "ib_read_lat -F -n 50"):
-            command = f"{program} -p {runs.free_port()}"
-            result = self.execute([*user, *self.arguments(command, command + " localhost", folder=folder)],
-                                  folder=folder, env={**os.environ, "HOME": folder})
-            self.assertEqual(result.status, 0, str(result))
-            self.check_wire(result)
-
-
 class ServeAndExec(runs.SystemTest):
+    def setUp(self):
+        super().setUp()
+        # where serve and exec meet: not with those of the user, nor of another test
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": self.folder}
+
     def test_programs_in_separate_terminals(self):
         server = self.begin([runs.RNICSIM, "serve", "--pcap", os.path.join(self.folder, "run.pcap"),
                              "--report", os.path.join(self.folder, "run.json")], stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT)
+                            stderr=subprocess.STDOUT, env=self.environment)
         self.wait_until_served()
         port = str(runs.free_port())
         command = ["ibv_rc_pingpong", "-g", "0", "-c", "-n", "50", "-p", port]
-        other = self.begin([runs.RNICSIM, "exec", "--host", "0", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.wait_for_listener(int(port))
-        client = self.execute([runs.RNICSIM, "exec", "--host", "1", *command, "localhost"])
+        other = self.begin([runs.RNICSIM, "exec", "--host", "0", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           env=self.environment)
+        serving.wait_for_listener(int(port))
+        client = self.execute([runs.RNICSIM, "exec", "--host", "1", *command, "localhost"], env=self.environment)
         self.assertEqual(client.status, 0, str(client))
         output, _ = other.communicate(timeout=runs.TIMEOUT_S)
         self.assertEqual(other.returncode, 0, output)
-        failing = self.execute([runs.RNICSIM, "exec", "--host", "1", "sh", "-c", "exit 7"])
+        failing = self.execute([runs.RNICSIM, "exec", "--host", "1", "sh", "-c", "exit 7"], env=self.environment)
         self.assertEqual(failing.status, 7, str(failing))
         server.send_signal(signal.SIGINT)
         output, _ = server.communicate(timeout=20)
@@ -211,29 +185,15 @@ class ServeAndExec(runs.SystemTest):
 
     def wait_until_served(self):
         deadline = time.monotonic() + 20
-        while self.execute([runs.RNICSIM, "exec", "--host", "0", "true"], timeout=20).status != 0:
+        while self.execute([runs.RNICSIM, "exec", "--host", "0", "true"], timeout=20, env=self.environment).status != 0:
             self.assertLess(time.monotonic(), deadline, "serve does not come up")
             time.sleep(0.05)
 
-    def wait_for_listener(self, port):
-        deadline = time.monotonic() + 20
-        while not listening(port):
-            self.assertLess(time.monotonic(), deadline, f"nobody listens on port {port}")
-            time.sleep(0.02)
-
     def test_exec_without_serve(self):
         result = self.execute([runs.RNICSIM, "exec", "--host", "0", "true"], timeout=20,
-                              env={**os.environ, "HOME": self.folder, "XDG_RUNTIME_DIR": self.folder, "TMPDIR": self.folder})
+                              env=self.environment)
         self.assertNotEqual(result.status, 0, str(result))
-        self.assertNotEqual(result.errors, "", str(result))
-
-
-def listening(port):
-    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with open(name, encoding="ascii") as stream:
-            if any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in stream.readlines()[1:]):
-                return True
-    return False
+        self.assertIn("no `rnicsim serve` named default", result.errors, str(result))
 
 
 if __name__ == "__main__":

@@ -24,15 +24,14 @@ class Verify(runs.SystemTest):
         self.assertEqual(totals["payload_bytes"], (0 + 1 + 3 + 64 + 1024 + 1025 + 4096) * 10)
 
     def test_every_mtu(self):
-        for mtu in (256, 512, 2048, 4096):
-            with self.subTest(mtu=mtu):
-                self.verify(f"-m {mtu} -s 0,{mtu - 1},{mtu},{mtu + 1},{4 * mtu},20000", wire=("--mtu", str(mtu)))
+        self.each_of((256, 512, 2048, 4096), lambda mtu: self.verify(
+            f"-m {mtu} -s 0,{mtu - 1},{mtu},{mtu + 1},{4 * mtu},20000", wire=("--mtu", str(mtu))))
 
     def test_variants(self):
-        for options in ("-e", "-i -s 0,1,3,63,64", "-u -s 1,5000", "-k 1", "-k 4", "-g 1", "-P 0xfffff0",
-                        "-e -i -u -k 2 -g 1 -s 0,1,64,3000"):
-            with self.subTest(options=options):
-                self.verify(options if "-s" in options else options + " -s 0,1,64,1025,30000", wire=())
+        rows = ("-e", "-i -s 0,1,3,63,64", "-u -s 1,5000", "-k 1", "-k 4", "-g 1", "-P 0xfffff0",
+                "-e -i -u -k 2 -g 1 -s 0,1,64,3000")
+        self.each_of(rows, lambda options: self.verify(
+            options if "-s" in options else options + " -s 0,1,64,1025,30000", wire=()))
 
     def test_late_receives_draw_rnr_naks(self):
         _, totals = self.verify("-l 30 -o send,send_imm,write_imm -n 2 -s 0,64,5000")
@@ -56,14 +55,18 @@ class Errors(runs.SystemTest):
         listed = self.execute([runs.program("rc_errors"), "-L"])
         return listed.output.split()
 
+    def error(self, case):
+        result = self.run_pair(f"{runs.program('rc_errors')} {SANE} -t 15 -c {case}")
+        self.assert_output(result, "all as expected", 2)
+        if case == "modify_to_error":
+            self.assertEqual(self.frames(result), [], str(result))
+        else:
+            # After the error the case connects its QPs again, 1000 PSNs on.
+            self.check_wire(result, "--loss", "--no-scapy", "--restart-psn", "1000")
+
     def test_each_error(self):
         # One run for each, so that one that fails does not hide the others.
-        for case in self.cases():
-            with self.subTest(case=case):
-                result = self.run_pair(f"{runs.program('rc_errors')} {SANE} -t 15 -c {case}")
-                self.assert_output(result, "all as expected", 2)
-                # After the error the case connects its QPs again, 1000 PSNs on.
-                self.check_wire(result, "--loss", "--no-scapy", "--restart-psn", "1000")
+        self.each_of(self.cases(), self.error)
 
     def test_all_in_one_process(self):
         result = self.run_pair(f"{runs.program('rc_errors')} {SANE} -t 15")

@@ -7,12 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "simulator.h"
+
+/* Every connection of a program takes several. */
+static void allow_many_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
 
 static void run_simulator(const struct rn_options *options, const struct rn_scenario *scenario,
 			  const struct rn_config *config, const char *dir, int ready_fd,
@@ -22,6 +34,7 @@ static void run_simulator(const struct rn_options *options, const struct rn_scen
 	signal(SIGINT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_NAME, "rnicsim-sim");
+	allow_many_descriptors();
 	exit(rn_simulator_run(options, scenario, config, dir, ready_fd, stop_fd));
 }
 

@@ -68,6 +68,8 @@ int rn_exec_command(int argc, char **argv)
 	char *dir, *socket;
 
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &join);
+	if (!rn_run_dir_is_name(join.name))
+		return RN_EXIT_USAGE;
 	dir = rn_run_dir_find(join.name);
 	socket = rn_asprintf("%s/socket", dir);
 	if (access(socket, F_OK) != 0) {
@@ -78,7 +80,14 @@ int rn_exec_command(int argc, char **argv)
 		return RN_EXIT_USAGE;
 	}
 	free(socket);
-	if (rn_network_load(dir) != 0 || !rn_program_set_environment(dir, (unsigned)join.host))
+	if (rn_network_load(dir) != 0)
+		return RN_EXIT_SIMULATOR;
+	if ((unsigned)join.host >= rn_network_hosts()) {
+		fprintf(stderr, "rnicsim: no host %ld: %s has hosts 0 to %u\n", join.host,
+			join.name, rn_network_hosts() - 1);
+		return RN_EXIT_USAGE;
+	}
+	if (!rn_program_set_environment(dir, (unsigned)join.host))
 		return RN_EXIT_SIMULATOR;
 	free(dir);
 	execvp(join.command[0], join.command);

@@ -34,6 +34,15 @@ static void print_help(FILE *out)
 		     "Example: rnicsim run 'ib_write_bw' 'ib_write_bw localhost'\n");
 }
 
+/* A full disk behind stdout is a failure too. */
+static int finish(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	perror("rnicsim: standard output");
+	return status ? status : RN_EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -43,7 +52,7 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0 ||
 	    strcmp(argv[1], "help") == 0) {
 		print_help(stdout);
-		return 0;
+		return finish(0);
 	}
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		printf("%s\n", argp_program_version);
@@ -54,7 +63,7 @@ int main(int argc, char **argv)
 			continue;
 		argp_err_exit_status = RN_EXIT_USAGE;
 		argv[1] = rn_asprintf("rnicsim %s", commands[i].name);
-		return commands[i].run(argc - 1, argv + 1);
+		return finish(commands[i].run(argc - 1, argv + 1));
 	}
 	fprintf(stderr, "rnicsim: %s: no such command\n\n", argv[1]);
 	print_help(stderr);

@@ -87,3 +87,13 @@ int rn_network_load(const char *dir)
 	free(path);
 	return result;
 }
+
+unsigned rn_network_hosts(void)
+{
+	const char *text = getenv(RN_ENV_NET);
+	unsigned hosts = 0;
+
+	if (!text || sscanf(text, "%*u.%*u.%u", &hosts) != 1)
+		return 0;
+	return hosts;
+}

@@ -14,4 +14,7 @@ int rn_network_save(const char *dir);
 /** Put the network saved in @dir in the environment. 0 or -1 with a message. */
 int rn_network_load(const char *dir);
 
+/** Hosts of the network in the environment; 0 when there is none. */
+unsigned rn_network_hosts(void);
+
 #endif

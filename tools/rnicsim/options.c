@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/mem.h"
 #include "install.h"
 
@@ -70,6 +71,19 @@ static void add_set(struct rn_options *options, const char *assignment)
 	options->set[options->sets] = NULL;
 }
 
+/* No two outputs may go to one file. */
+static void check_paths(struct argp_state *state, const struct rn_options *options)
+{
+	const char *const path[] = {options->record.pcap_path, options->report_path,
+				    options->record.tlp_path, options->record.lookup_path};
+
+	for (size_t i = 0; i < RN_ARRAY_LEN(path); i++)
+		for (size_t j = i + 1; j < RN_ARRAY_LEN(path); j++)
+			if (path[i] && path[j] && strcmp(path[i], path[j]) == 0 &&
+			    strncmp(path[i], "/dev/", 5) != 0)
+				argp_error(state, "%s: two outputs cannot go to one file", path[i]);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct rn_options *options = state->input;
@@ -116,6 +130,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_QUIET:
 		options->quiet = true;
+		return 0;
+	case ARGP_KEY_END:
+		check_paths(state, options);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

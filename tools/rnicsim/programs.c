@@ -130,8 +130,9 @@ static FILE *stream_of(unsigned stream)
 
 static void print_line(struct rn_program *program, unsigned stream)
 {
-	fprintf(stream_of(stream), "[host%u] %.*s\n", program->host,
-		(int)program->line_bytes[stream], program->line[stream]);
+	fprintf(stream_of(stream), "[host%u] ", program->host);
+	fwrite(program->line[stream], 1, program->line_bytes[stream], stream_of(stream));
+	fputc('\n', stream_of(stream));
 	program->line_bytes[stream] = 0;
 }
 

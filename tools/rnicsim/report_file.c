@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "simulator.h"
 
 #define BUFFER_BYTES (1u << 20)
 
@@ -73,4 +74,17 @@ bool rn_report_file_close(struct rn_report_file *file)
 		unlink(file->temporary);
 	free(file->temporary);
 	return !failed || complain(file->path, error);
+}
+
+bool rn_report_is_writable(const char *path)
+{
+	struct rn_report_file file;
+
+	if (!rn_report_file_open(&file, path))
+		return false;
+	fclose(file.stream);
+	if (file.temporary)
+		unlink(file.temporary);
+	free(file.temporary);
+	return true;
 }

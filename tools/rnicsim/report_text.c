@@ -237,6 +237,21 @@ static void print_limiter(const struct rn_report_nic *nics, unsigned count)
 		fputs("  limiter: latency; no resource is used up\n", stderr);
 }
 
+/* A fault that was asked for and did not happen must not look like one that was survived. */
+static void print_idle_faults(const struct rn_outcome *outcome)
+{
+	const struct rn_faults *rules = rn_fabric_faults(rn_system_fabric(outcome->system));
+	const struct rn_fault *rule;
+
+	for (unsigned i = 0; (rule = rn_faults_at(rules, i)); i++)
+		if (!rule->done)
+			fprintf(stderr,
+				"  fault %u (%s, class %s, sent by host %u) did not happen: %" PRIu64
+				" frames fitted\n",
+				i, rn_fault_action_name(rule->action),
+				rn_fault_class_name(rule->class), rule->host, rule->seen);
+}
+
 /* A path that a shell takes as one word is printed as it is. */
 static const char *quote_for(const char *path)
 {
@@ -291,6 +306,7 @@ void rn_report_print_text(const struct rn_outcome *outcome)
 	if (count > shown)
 		fprintf(stderr, "  and %u more hosts: see the report (--report)\n", count - shown);
 	print_limiter(nics, count);
+	print_idle_faults(outcome);
 	print_files(outcome);
 	if (outcome->virtual_time) {
 		print_virtual(outcome->virtual_time);

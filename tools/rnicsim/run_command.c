@@ -54,9 +54,10 @@ struct run {
 	int signal_fd;
 	int first_failure; /* status of the first program that failed */
 	bool failed;
-	int interrupted;  /* signal that ends the run, 0 none */
-	double end_at_s;  /* end the programs then; 0 never */
-	double kill_at_s; /* SIGKILL what is left then; 0 never */
+	int interrupted;   /* signal that ends the run, 0 none */
+	double limit_at_s; /* --timeout ends the programs then; 0 never */
+	double grace_at_s; /* --grace does, after a failure; 0 never */
+	double kill_at_s;  /* SIGKILL what is left then; 0 never */
 };
 
 static double now_s(void)
@@ -98,6 +99,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARGS:
 		run->command = state->argv + state->next;
 		run->commands = (unsigned)(state->argc - state->next);
+		for (unsigned i = 0; i < run->commands; i++)
+			if (run->command[i][0] == '-')
+				argp_error(state, "%s: options come before the commands",
+					   run->command[i]);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "no command: give one for each host, e.g. 'ib_write_bw' "
@@ -122,7 +127,8 @@ static void end_programs(struct run *run, const char *why)
 	fprintf(stderr, "rnicsim: %s: ending the programs\n", why);
 	signal_programs(run, SIGTERM);
 	run->kill_at_s = now_s() + KILL_AFTER_MS / 1e3;
-	run->end_at_s = 0;
+	run->limit_at_s = 0;
+	run->grace_at_s = 0;
 }
 
 static unsigned running(const struct run *run)
@@ -145,7 +151,7 @@ static void note_end(struct run *run, const struct rn_program *program)
 	run->failed = true;
 	run->first_failure = program->status;
 	if (run->grace_s > 0 && running(run) && run->kill_at_s <= 0)
-		run->end_at_s = now_s() + run->grace_s;
+		run->grace_at_s = now_s() + run->grace_s;
 }
 
 static void take_signal(struct run *run)
@@ -211,9 +217,10 @@ static void check_clock(struct run *run)
 
 	if (run->child.pidfd < 0)
 		end_programs(run, "the simulator has died");
-	if (run->end_at_s > 0 && now >= run->end_at_s)
-		end_programs(run, run->failed ? "a program has failed and the grace time is over"
-					      : "the time limit is reached");
+	if (run->limit_at_s > 0 && now >= run->limit_at_s)
+		end_programs(run, "the time limit is reached");
+	if (run->grace_at_s > 0 && now >= run->grace_at_s)
+		end_programs(run, "a program has failed and the grace time is over");
 	if (run->kill_at_s > 0 && now >= run->kill_at_s) {
 		signal_programs(run, SIGKILL);
 		run->kill_at_s = now + KILL_AFTER_MS / 1e3;
@@ -288,7 +295,7 @@ static int supervise(struct run *run, const char *dir)
 	bool died;
 
 	if (run->timeout_s > 0)
-		run->end_at_s = now_s() + run->timeout_s;
+		run->limit_at_s = now_s() + run->timeout_s;
 	if (!start_programs(run, dir))
 		end_programs(run, "a program could not be started");
 	while (running(run)) {
@@ -299,12 +306,14 @@ static int supervise(struct run *run, const char *dir)
 		rn_program_finish(&run->program[i]);
 		kill(-run->program[i].pid, SIGKILL); /* what it has left behind */
 	}
+	/* It may have been killed so lately that it is not gone yet: its status tells. */
 	rn_child_reap(&run->child);
 	died = run->child.pidfd < 0;
+	rn_child_stop(&run->child);
+	died = died || run->child.status > 128;
 	if (died)
 		fprintf(stderr, "rnicsim: the simulator died with status %d; there is no report\n",
 			run->child.status);
-	rn_child_stop(&run->child);
 	return exit_status(run, died);
 }
 
@@ -366,8 +375,10 @@ int rn_run_command(int argc, char **argv)
 		.doc = "Run programs on simulated hosts and report what their NICs did.\v"
 		       "Each command goes to sh -c. Host 1's starts when host 0's waits, and so on, so that\n"
 		       "  rnicsim run 'ib_write_bw' 'ib_write_bw localhost'\n"
-		       "works as typed. The exit status is that of the first program that failed, 2 for a "
-		       "mistake in options or configuration, 70 when the simulator could not go on.",
+		       "works as typed. Programs have no standard input. Three commands or more without a\n"
+		       "configuration run on a switch. The exit status is that of the first program that failed, 2 for a "
+		       "mistake in options or configuration, 70 when the simulator could not go on, 128 + the "
+		       "signal when one ended the run.",
 		.children = children,
 	};
 	struct run run = {.grace_s = DEFAULT_GRACE_S};

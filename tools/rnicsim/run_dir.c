@@ -65,13 +65,20 @@ static char *make_unique(const char *parent)
 	return NULL;
 }
 
+bool rn_run_dir_is_name(const char *name)
+{
+	if (*name && *name != '.' && !strchr(name, '/') && strlen(name) <= 30)
+		return true;
+	fprintf(stderr, "rnicsim: --name: \"%s\" is not a plain name of at most 30 characters\n",
+		name);
+	return false;
+}
+
 static char *make_named(const char *parent, const char *name)
 {
 	char *dir = rn_asprintf("%s/%s", parent, name);
 
-	if (strchr(name, '/') || *name == '.' || strlen(name) > 30) {
-		fprintf(stderr,
-			"rnicsim: --name: %s is not a plain name of at most 30 characters\n", name);
+	if (!rn_run_dir_is_name(name)) {
 		free(dir);
 		return NULL;
 	}

@@ -325,6 +325,10 @@ static int run(struct simulator *s, const struct rn_config *config, const char *
 	else
 		serve(s);
 	end_ps = rn_sim_now_ps(s->sim);
+	if (s->warmup_end_ps)
+		fprintf(stderr,
+			"rnicsim: the run was over before its warm-up (--warmup-ms): nothing is "
+			"left out of the figures\n");
 	run_s = (double)(wall_ns() - s->start_ns) / 1e9;
 	clean_up(s);
 	reported = report(s, config, end_ps, run_s);
@@ -341,6 +345,8 @@ int rn_simulator_run(const struct rn_options *options, const struct rn_scenario 
 
 	catch_signals();
 	sharpen_timers();
+	if (options->report_path && !rn_report_is_writable(options->report_path))
+		return RN_EXIT_USAGE;
 	s.system = rn_system_new(scenario, &options->record, &message);
 	if (!s.system) {
 		fprintf(stderr, "rnicsim: %s\n", message);

@@ -38,6 +38,9 @@ int rn_simulator_run(const struct rn_options *options, const struct rn_scenario 
 /** Write the JSON report to options->report_path; false (message printed) when that fails. */
 bool rn_report_write_json(const struct rn_outcome *outcome);
 
+/** Whether a report can be written to @path, before a long run finds out; false with a message. */
+bool rn_report_is_writable(const char *path);
+
 /** Print the readable summary to stdout's neighbour, stderr. */
 void rn_report_print_text(const struct rn_outcome *outcome);
 

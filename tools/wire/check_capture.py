@@ -21,29 +21,50 @@ import roce  # noqa: E402
 
 # These two heuristics take genuine RoCE payload for their own protocol and call it malformed.
 TSHARK = ["tshark", "-n", "--disable-protocol", "rpcordma", "--disable-heuristic", "mellanox_eoib"]
+# A third one takes a payload of two bytes, which two pad bytes of 0 follow, for an EtherType if it has such a value.
+# It is turned off only for a second look at a capture that has a malformed packet.
+SECOND_LOOK = ["--disable-heuristic", "eth_over_ib"]
 EXPERT_WARNING = 0x600000
 # tshark's complaint about UDP over IPv6 without a checksum; RoCEv2 (IBA annex A17.4.5) says it is 0.
 ZERO_CHECKSUM = "Illegal checksum value (0)"
 
 
-def check_dissection(path):
+def start_dissection(path, *switches):
+    """tshark at work on the file, beside whatever the caller does until finish_dissection."""
+    command = TSHARK + [*switches, "-r", path, "-Y", f"_ws.malformed or _ws.expert.severity >= {EXPERT_WARNING}",
+                        "-T", "fields", "-E", "aggregator=\x1f", "-e", "frame.number", "-e", "_ws.expert.severity",
+                        "-e", "_ws.expert.message"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish_dissection(path, tshark, first=True):
     """What tshark finds wrong with the file."""
-    command = TSHARK + ["-r", path, "-Y", f"_ws.malformed or _ws.expert.severity >= {EXPERT_WARNING}", "-T", "fields",
-                        "-E", "aggregator=\x1f", "-e", "frame.number", "-e", "_ws.expert.severity",
-                        "-e", "_ws.expert.message", "-e", "ip.version"]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode:
-        return [f"tshark: {run.stderr.strip()}"]
+    output, messages_of_tshark = tshark.communicate()
+    if tshark.returncode:
+        return [f"tshark: {messages_of_tshark.strip()}"]
     errors = []
-    for line in run.stdout.splitlines():
-        number, severities, messages, _ = (line.split("\t") + [""] * 4)[:4]
+    for line in output.splitlines():
+        number, severities, messages = (line.split("\t") + [""] * 3)[:3]
         pairs = zip(severities.split("\x1f"), messages.split("\x1f"))
         bad = [text for severity, text in pairs
                if int(severity or 0, 0) >= EXPERT_WARNING and not text.startswith(ZERO_CHECKSUM)]
         errors += [f"frame {number}: tshark: {text}" for text in bad]
         if not messages:
             errors.append(f"frame {number}: tshark: malformed")
+    if errors and first:
+        return finish_dissection(path, start_dissection(path, *SECOND_LOOK), first=False)
     return errors
+
+
+def check_dissection(path):
+    return finish_dissection(path, start_dissection(path))
+
+
+def spread(frames, count):
+    """That many of the frames, evenly spread."""
+    if count is None or len(frames) <= count:
+        return frames
+    return [frames[at * len(frames) // count] for at in range(count)]
 
 
 def check_with_scapy(frames):
@@ -130,13 +151,12 @@ def totals_of(path, frames, others, total_bytes, connections):
 
 def check(path, options):
     """(totals, errors) of a capture."""
+    tshark = None if options.no_tshark else start_dissection(path)
     frames, others, total_bytes = roce.read_frames(path)
-    errors = [] if options.no_tshark else check_dissection(path)
-    errors += check_frames(frames, options.allow_cut) + check_times(path)
+    errors = check_frames(frames, options.allow_cut) + check_times(path)
     scapy_checked = 0
     if not options.no_scapy:
-        sample = frames if options.scapy_limit is None else frames[:options.scapy_limit]
-        scapy_checked, scapy_errors = check_with_scapy(sample)
+        scapy_checked, scapy_errors = check_with_scapy(spread(frames, options.scapy_limit))
         errors += scapy_errors
     connections, flow_errors = flows.connections_of(frames, options.mtu, options.loss, options.restart_psn)
     errors += flow_errors + check_messages(connections, options)
@@ -144,6 +164,8 @@ def check(path, options):
         errors.append("no RoCEv2 frame in the capture")
     totals = totals_of(path, frames, others, total_bytes, connections)
     totals["icrc_checked_by_scapy"] = scapy_checked
+    if tshark:
+        errors = finish_dissection(path, tshark) + errors
     return totals, errors
 
 
@@ -160,7 +182,7 @@ def parse_options(arguments=None):
     parser.add_argument("--allow-cut", action="store_true", help="frames may be cut off (snap length)")
     parser.add_argument("--no-tshark", action="store_true", help="leave tshark out")
     parser.add_argument("--no-scapy", action="store_true", help="leave scapy out")
-    parser.add_argument("--scapy-limit", type=int, metavar="N", help="only the first N frames by scapy, which is slow")
+    parser.add_argument("--scapy-limit", type=int, metavar="N", help="only N frames, evenly spread, by scapy, which is slow")
     return parser.parse_args(arguments)
 
 

@@ -154,11 +154,13 @@ def signature(conn):
     return [(m.kind, m.size, m.imm, m.se) for m in conn.messages]
 
 
-def pair_connections(ours, golden):
-    """Pairs connections with the same messages first, the rest in order of appearance."""
+def pair_connections(ours, golden, payload):
+    """Pairs connections with the same requests first, then with the same messages, the rest as they appear."""
     pairs, rest, free = [], [], list(golden)
     for conn in ours:
-        match = next((other for other in free if signature(other) == signature(conn)), None)
+        view = request_view(conn, payload)
+        match = next((other for other in free if request_view(other, payload) == view), None) or \
+            next((other for other in free if signature(other) == signature(conn)), None)
         if match is None:
             rest.append(conn)
         else:
@@ -175,7 +177,7 @@ def compare(ours_path, golden_path, options):
     golden, _ = flows.connections_of(golden_frames, options.mtu, loss=True)
     if len(ours) != len(golden):
         result.error(f"{len(ours)} connections with requests, golden {len(golden)}")
-    for index, (mine, theirs) in enumerate(pair_connections(ours, golden)):
+    for index, (mine, theirs) in enumerate(pair_connections(ours, golden, options.payload)):
         label = f"connection {index} ({mine.source} > {mine.destination})"
         compare_requests(result, label, mine, theirs, options)
         result.sequences(f"{label}: read responses", read_response_view(mine, options.payload),

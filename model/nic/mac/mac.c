@@ -47,6 +47,7 @@ struct rn_mac {
 	struct rn_clock clock;
 	uint32_t rx_latency_cycles;
 	uint64_t pause_ps;
+	uint64_t active_until_ps;
 	struct mac_counters count;
 	char *name, *tx_name, *rx_name;
 	struct rn_block tx, rx;
@@ -71,15 +72,26 @@ static void stamp(struct rn_mac *mac, const struct rn_packet *packet, uint64_t s
 	}
 }
 
-/* Both directions count by the edge at which they take a frame, so that their order does not matter. */
-static void note_traffic(struct rn_mac *mac)
+/*
+ * The port is active from a frame's edge to the end of its time on the line, and between frames that follow each
+ * other within a pause. Both directions count by the edge at which they take a frame, so that their order does not
+ * matter.
+ */
+static void note_traffic(struct rn_mac *mac, uint32_t bytes)
 {
 	uint64_t now_ps = rn_sim_now_ps(mac->env->sim);
+	uint64_t end_ps =
+		now_ps + (uint64_t)rn_line_bytes(bytes) * 8 * 1000000000000u / mac->ports.link_bps;
+	bool pause = !mac->count.first_frame_ps || now_ps > mac->active_until_ps + mac->pause_ps;
 
 	if (!mac->count.first_frame_ps)
 		mac->count.first_frame_ps = now_ps;
-	else if (now_ps - mac->count.last_frame_ps <= mac->pause_ps)
-		mac->count.active_ps += now_ps - mac->count.last_frame_ps;
+	if (pause)
+		mac->count.active_ps += end_ps - now_ps;
+	else if (end_ps > mac->active_until_ps)
+		mac->count.active_ps += end_ps - mac->active_until_ps;
+	if (pause || end_ps > mac->active_until_ps)
+		mac->active_until_ps = end_ps;
 	mac->count.last_frame_ps = now_ps;
 }
 
@@ -114,7 +126,7 @@ static void tx_tick(void *self, uint64_t cycle)
 	packet = rn_packet_at(mac->env->packets, frame->packet);
 	packet->sent_ps = start_ps;
 	stamp(mac, packet, start_ps);
-	note_traffic(mac);
+	note_traffic(mac, frame->bytes);
 	mac->count.tx_packets_phy++;
 	mac->count.tx_bytes_phy += frame->bytes + RN_LINE_FCS_BYTES;
 	mac->count.tx_busy_ps += mac->line.free_ps - start_ps;
@@ -136,7 +148,7 @@ static void rx_tick(void *self, uint64_t cycle)
 		rn_block_account(&mac->rx, 0, RN_STALL_OUTPUT);
 		return;
 	}
-	note_traffic(mac);
+	note_traffic(mac, frame->bytes);
 	mac->count.rx_packets_phy++;
 	mac->count.rx_bytes_phy += frame->bytes + RN_LINE_FCS_BYTES;
 	rn_fifo_push_at(mac->ports.rx_frame, frame,

@@ -58,8 +58,10 @@ static bool may_kick(struct rn_rx *rx, const struct rn_hw_qpc *qpc)
 	const struct rn_hw_qpc_responder *s =
 		(const struct rn_hw_qpc_responder *)(const void *)qpc->responder;
 
+	uint32_t page = rx->flow[rx->op_qpn].kick_page;
+
 	if ((s->error || qpc->state == RN_QPS_ERR) &&
-	    qpc->uar_page == rx->flow[rx->op_qpn].kick_page)
+	    (page == qpc->uar_page || page == RN_RX_KICK_MIXED))
 		return true;
 	rx->count->rq_kicks_ignored++;
 	return false;
@@ -102,6 +104,9 @@ enum rn_rx_step rn_rx_todo_run(struct rn_rx *rx, struct rn_hw_qpc *qpc)
 	struct rn_rx_flow *flow = &rx->flow[rx->op_qpn];
 	uint8_t todo = flow->todo;
 
+	/* In mid-flush: what has come since, a kick from anybody's page perhaps, has its turn afterwards. */
+	if (rx->fetch != RN_FETCH_NONE || rx->flushing)
+		return flush(rx, qpc);
 	flow->todo = 0;
 	if (qpc->state == RN_QPS_RESET || qpc->state == RN_QPS_INIT)
 		return RN_RX_DONE;

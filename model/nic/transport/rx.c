@@ -75,6 +75,14 @@ static void take_feedback(struct rn_rx *rx)
 	}
 }
 
+/* Somebody else's must not take the place of the owner's: of kicks from several pages one may be right. */
+static void note_kick(struct rn_rx_flow *flow, uint32_t uar_page)
+{
+	bool mixed = (flow->todo & RN_RX_TODO_KICK) && flow->kick_page != uar_page;
+
+	flow->kick_page = mixed ? RN_RX_KICK_MIXED : uar_page;
+}
+
 static void take_kicks(struct rn_rx *rx)
 {
 	struct rn_rq_ring ring;
@@ -85,7 +93,7 @@ static void take_kicks(struct rn_rx *rx)
 			rx->count->rq_kicks_ignored++;
 			continue;
 		}
-		rx->flow[ring.qpn].kick_page = ring.uar_page;
+		note_kick(&rx->flow[ring.qpn], ring.uar_page);
 		rn_rx_add_todo(rx, ring.qpn, RN_RX_TODO_KICK);
 	}
 }

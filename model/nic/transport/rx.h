@@ -30,13 +30,15 @@ enum rn_rx_todo {
 	RN_RX_TODO_KICK = 2, /* look at the receive queue of a QP in error */
 };
 
+#define RN_RX_KICK_MIXED UINT32_MAX /* kicks from several pages wait */
+
 /* On the chip for every QP. */
 struct rn_rx_flow {
 	uint32_t inflight; /* slots of this QP */
 	uint32_t todo_next;
 	uint32_t ahead;	  /* 1-based: receive WQE asked for ahead */
 	uint32_t rq_slot; /* 1-based: receive WQE kept from packet to packet of a SEND */
-	uint32_t kick_page;
+	uint32_t kick_page; /* of the kick that waits */
 	uint16_t rq_pi; /* receive producer index last read */
 	uint16_t reads; /* READs handed to tx and not done */
 	uint8_t todo;

@@ -68,6 +68,34 @@ START_TEST(flushed_queues_keep_order_and_take_later_doorbells)
 }
 END_TEST
 
+/* A kick from another process's page, at any moment of a flush: neither the flush nor the owner's kick is lost. */
+START_TEST(kicks_from_a_wrong_page_change_nothing)
+{
+	struct world *world = world_new(0);
+
+	world_start(world);
+
+	struct rn_fifo *ring = world->host[0].ports.rq_ring;
+
+	world_modify(world, 0, 1, RN_QPS_ERR);
+	world_run(world, 500 * US);
+	for (unsigned round = 0; round < 20; round++) {
+		for (unsigned i = 0; i < 3; i++)
+			world_recv(world, 0, 1, 0, 64);
+		world_kick(world, 0, 1);
+		for (unsigned i = 0; i < 100; i++) {
+			if (rn_fifo_can_push(ring))
+				rn_fifo_push(ring, &(struct rn_rq_ring){.qpn = 1, .uar_page = 7});
+			world_run(world, (1 + round) * US / 100);
+		}
+		world_run(world, 100 * US);
+		ck_assert_uint_eq(world->host[0].completions, 3 * (round + 1));
+	}
+	ck_assert_uint_gt(world_count(world, 0, "rq_kicks_ignored"), 0);
+	world_free(world, true);
+}
+END_TEST
+
 START_TEST(a_drained_send_queue_finishes_what_it_began)
 {
 	struct world *world = world_new(0);
@@ -183,6 +211,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 
 	tcase_add_test(tests, flushed_queues_keep_order_and_take_later_doorbells);
+	tcase_add_test(tests, kicks_from_a_wrong_page_change_nothing);
 	tcase_add_test(tests, a_drained_send_queue_finishes_what_it_began);
 	tcase_add_loop_test(tests, a_forgotten_queue_pair_leaves_nothing_behind, 0, 12);
 	tcase_add_test(tests, a_queue_pair_lives_again_after_an_error_and_a_reset);

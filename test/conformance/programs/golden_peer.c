@@ -164,6 +164,10 @@ static struct request one_request(struct peer *peer)
 
 	if (is_mode("one_write"))
 		request.opcode = IBV_WR_RDMA_WRITE;
+	if (is_mode("dead_peer")) {
+		request.opcode = IBV_WR_RDMA_WRITE;
+		request.remote = peer->remote.va;
+	}
 	if (is_mode("one_read")) {
 		request.opcode = IBV_WR_RDMA_READ;
 		request.remote = peer->remote.va;
@@ -281,6 +285,11 @@ static unsigned server_receives(void)
 		       : 0;
 }
 
+static uint32_t receive_bytes(void)
+{
+	return is_mode("long_send") ? 64 : is_mode("one_send") ? settings.bytes : 4096;
+}
+
 static void run_server(struct peer *peer, struct area *area)
 {
 	struct request unused;
@@ -352,7 +361,7 @@ int main(int argc, char **argv)
 	peer_create_qp(&peer);
 	if (peer.is_server || is_mode("duplex"))
 		for (unsigned i = 0; i < server_receives(); i++)
-			post_receive(&peer, &area, i, is_mode("long_send") ? 64 : 4096);
+			post_receive(&peer, &area, i, receive_bytes());
 	mine = area.no_rights_mr->rkey;
 	peer_write(&peer, &mine, sizeof(mine));
 	peer_read(&peer, &no_rights_rkey, sizeof(no_rights_rkey));

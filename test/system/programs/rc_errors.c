@@ -19,8 +19,8 @@ static const char usage[] =
 	"  -e        completion events, no polling    -P PSN    first PSN (0)\n"
 	"  -c CASE   only this case                   -L        list the cases\n";
 
-/* What is wrong with a key. Every region lies in the same buffer. */
-enum key { GOOD, UNKNOWN, BEYOND, OTHER_PD, NO_RIGHTS };
+/* What is wrong with a key. Every region lies in the same buffer; STALE was deregistered, VARIANT is off by one bit. */
+enum key { GOOD, UNKNOWN, BEYOND, OTHER_PD, NO_RIGHTS, STALE, VARIANT };
 
 /* What the server does: connects, or stays in INIT; posts receives, or none. */
 enum server { READY, NO_RECEIVES, NOT_CONNECTED };
@@ -68,6 +68,9 @@ static const struct error_case cases[] = {
 	REMOTE("write_beyond", IBV_WR_RDMA_WRITE, 64, BEYOND),
 	REMOTE("write_no_rights", IBV_WR_RDMA_WRITE, 64, NO_RIGHTS),
 	REMOTE("write_other_pd", IBV_WR_RDMA_WRITE, 64, OTHER_PD),
+	REMOTE("write_stale_rkey", IBV_WR_RDMA_WRITE, 64, STALE),
+	REMOTE("write_other_variant", IBV_WR_RDMA_WRITE, 64, VARIANT),
+	REMOTE("read_stale_rkey", IBV_WR_RDMA_READ, 64, STALE),
 	REMOTE("read_unknown_rkey", IBV_WR_RDMA_READ, 64, UNKNOWN),
 	REMOTE("read_beyond", IBV_WR_RDMA_READ, 64, BEYOND),
 	REMOTE("read_no_rights", IBV_WR_RDMA_READ, 64, NO_RIGHTS),
@@ -79,6 +82,8 @@ static const struct error_case cases[] = {
 	RECEIVE("receive_beyond", 64, BEYOND, 64, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR),
 	RECEIVE("receive_other_pd", 64, OTHER_PD, 64, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR),
 	RECEIVE("receive_no_rights", 64, NO_RIGHTS, 64, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR),
+	RECEIVE("receive_stale_lkey", 64, STALE, 64, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR),
+	LOCAL("send_stale_lkey", IBV_WR_SEND, 0, STALE, false),
 	LOCAL("send_unknown_lkey", IBV_WR_SEND, 0, UNKNOWN, false),
 	LOCAL("send_beyond", IBV_WR_SEND, 0, BEYOND, false),
 	LOCAL("send_other_pd", IBV_WR_SEND, 0, OTHER_PD, false),
@@ -131,11 +136,13 @@ struct regions {
 	uint8_t *buffer;
 	struct ibv_pd *other_pd;
 	struct ibv_mr *good, *other, *bare;
+	uint32_t stale_lkey, stale_rkey;
 };
 
 static void register_regions(struct peer *peer, struct regions *regions)
 {
 	int rights = IBV_ACCESS_LOCAL_WRITE | ALL;
+	struct ibv_mr *gone;
 
 	regions->buffer = aligned_alloc(4096, AREA_BYTES);
 	CHECK(regions->buffer, "memory");
@@ -144,7 +151,11 @@ static void register_regions(struct peer *peer, struct regions *regions)
 	regions->good = ibv_reg_mr(peer->pd, regions->buffer, AREA_BYTES / 2, rights);
 	regions->other = ibv_reg_mr(regions->other_pd, regions->buffer, AREA_BYTES, rights);
 	regions->bare = ibv_reg_mr(peer->pd, regions->buffer, AREA_BYTES, 0);
-	CHECK(regions->good && regions->other && regions->bare, "reg_mr");
+	gone = ibv_reg_mr(peer->pd, regions->buffer, AREA_BYTES, rights);
+	CHECK(regions->good && regions->other && regions->bare && gone, "reg_mr");
+	regions->stale_lkey = gone->lkey;
+	regions->stale_rkey = gone->rkey;
+	CHECK(ibv_dereg_mr(gone) == 0, "dereg_mr");
 }
 
 static void release_regions(struct regions *regions)
@@ -157,12 +168,13 @@ static void release_regions(struct regions *regions)
 }
 
 struct region_keys {
-	uint32_t good, other, bare;
+	uint32_t good, other, bare, stale;
 };
 
 static struct region_keys keys_of(const struct regions *regions)
 {
-	return (struct region_keys){regions->good->rkey, regions->other->rkey, regions->bare->rkey};
+	return (struct region_keys){regions->good->rkey, regions->other->rkey, regions->bare->rkey,
+				    regions->stale_rkey};
 }
 
 static uint32_t pick_key(struct region_keys keys, enum key kind)
@@ -174,6 +186,10 @@ static uint32_t pick_key(struct region_keys keys, enum key kind)
 		return keys.other;
 	case NO_RIGHTS:
 		return keys.bare;
+	case STALE:
+		return keys.stale;
+	case VARIANT:
+		return keys.good ^ 1;
 	default:
 		return keys.good;
 	}
@@ -187,7 +203,8 @@ static uint64_t pick_address(uint64_t buffer, enum key kind)
 
 static struct region_keys local_keys(const struct regions *regions)
 {
-	return (struct region_keys){regions->good->lkey, regions->other->lkey, regions->bare->lkey};
+	return (struct region_keys){regions->good->lkey, regions->other->lkey, regions->bare->lkey,
+				    regions->stale_lkey};
 }
 
 static void post_receives(struct peer *peer, const struct regions *regions,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "peer.h"
@@ -231,6 +232,21 @@ static void check_receive(struct peer *peer, unsigned operation, size_t size, un
 	peer_expect_empty(peer->recv_cq);
 }
 
+/*
+ * Without immediate data nothing tells this side of a WRITE. Its requester's completion does not promise that the data
+ * is in memory (IBA volume 1, 9.5): it may still be on its way through PCIe. The last byte comes last.
+ */
+static void wait_for_last_byte(const struct peer *peer, const struct ibv_sge *entry, unsigned seed)
+{
+	const volatile uint8_t *last =
+		(const volatile uint8_t *)(uintptr_t)(entry->addr + entry->length - 1);
+	time_t deadline = time(NULL) + (time_t)peer->options.wait_s;
+
+	/* What is wrong then, the check of all bytes tells. */
+	while (entry->length && *last != pattern(entry->length - 1, seed) && time(NULL) < deadline)
+		;
+}
+
 /* The side on which the operation lands. */
 static void serve(struct peer *peer, struct area *area, unsigned operation, size_t size,
 		  unsigned seed)
@@ -258,7 +274,9 @@ static void serve(struct peer *peer, struct area *area, unsigned operation, size
 		peer_barrier(peer);
 	if (takes_receive(operation))
 		check_receive(peer, operation, size, seed);
-	peer_barrier(peer); /* a WRITE is there once the starter has its completion */
+	peer_barrier(peer); /* the starter has its completion */
+	if (operation == WRITE)
+		wait_for_last_byte(peer, &list[0], seed);
 	if (operation != READ)
 		check_target(area, list, count, seed);
 }

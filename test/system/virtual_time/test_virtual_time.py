@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import time
+import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import runs  # noqa: E402
@@ -52,6 +53,7 @@ class VirtualTime(runs.SystemTest):
             for what in ("output", "result", "frames"):
                 self.assertTrue(first[what] == again[what], f"{what} differs: {commands}\n{first['output']}\n{again['output']}")
 
+    @unittest.skipUnless(runs.LONG, "on a loaded machine threads are misjudged as blocked: docs/virtual-time.md")
     def test_two_runs_give_the_same_bytes(self):
         for command in TOOLS:
             with self.subTest(command=command):

@@ -125,6 +125,41 @@ START_TEST(a_client_that_never_reads_its_answers_is_ended)
 }
 END_TEST
 
+/* The client keeps the descriptor, so closing it at the server's side alone would not be enough. */
+START_TEST(a_doorbell_rung_after_the_clients_end_wakes_nobody)
+{
+	struct peer peer;
+	const uint64_t one = 1;
+
+	server_rig_join(&peer, RN_UAPI_VERSION, 0);
+	atomic_store(&peer.channel->tail, UINT64_MAX);
+	ck_assert(server_rig_has_hung_up(peer.fd));
+	server_rig_wait_for_clients(0);
+	ck_assert_int_eq(write(peer.wake_fd, &one, sizeof(one)), sizeof(one));
+	ck_assert(!is_readable());
+	server_rig_quit(&peer);
+}
+END_TEST
+
+/* It may switch O_NONBLOCK off and read the count itself: a server that read it could wait for ever. */
+START_TEST(a_doorbell_wakes_the_server_once_and_is_never_read_by_it)
+{
+	struct peer peer;
+	uint64_t count = 1;
+
+	server_rig_join(&peer, RN_UAPI_VERSION, 0);
+	for (int n = 0; n < 3; n++) {
+		ck_assert(!is_readable());
+		ck_assert_int_eq(write(peer.wake_fd, &count, sizeof(count)), sizeof(count));
+		ck_assert(is_readable());
+		server_rig_pump();
+	}
+	ck_assert_int_eq(read(peer.wake_fd, &count, sizeof(count)), sizeof(count));
+	ck_assert_uint_eq(count, 3);
+	server_rig_quit(&peer);
+}
+END_TEST
+
 START_TEST(descriptors_that_a_client_sends_do_not_pile_up)
 {
 	struct peer peer;
@@ -228,6 +263,7 @@ START_TEST(connections_beyond_the_limit_are_refused_and_others_live)
 	server_rig_quit(&peer);
 }
 END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("hostile");
@@ -239,6 +275,8 @@ int main(void)
 	tcase_add_test(tcase, garbage_before_attaching_ends_the_connection);
 	tcase_add_test(tcase, a_message_longer_than_any_request_ends_the_client);
 	tcase_add_test(tcase, a_client_that_never_reads_its_answers_is_ended);
+	tcase_add_test(tcase, a_doorbell_rung_after_the_clients_end_wakes_nobody);
+	tcase_add_test(tcase, a_doorbell_wakes_the_server_once_and_is_never_read_by_it);
 	tcase_add_test(tcase, descriptors_that_a_client_sends_do_not_pile_up);
 	tcase_add_test(tcase, idle_and_half_dead_connections_do_not_keep_the_server_awake);
 	tcase_add_test(tcase, random_requests_leave_nothing_behind);

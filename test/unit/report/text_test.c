@@ -96,7 +96,9 @@ START_TEST(two_lossy_hosts_fit_a_screen)
 	check_has(text, "ethernet_line 98.7 %");
 	check_has(text, "retransmitted");
 	check_has(text, "wireshark run.pcap\n");
-	check_has(text, "tshark -r run.pcap --disable-protocol rpcordma --disable-heuristic mellanox_eoib\n");
+	check_has(
+		text,
+		"tshark -r run.pcap --disable-protocol rpcordma --disable-heuristic mellanox_eoib\n");
 	check_has(text, "report: run.json\n");
 	check_has(text, "77 frames");
 	check_has(text, "0.250 s");

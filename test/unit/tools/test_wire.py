@@ -117,6 +117,17 @@ class Genuine(unittest.TestCase):
     def test_tshark_finds_the_truncated_frame(self):
         self.assertNotEqual(check_capture.check_dissection(os.path.join(TRACES, "rocev2_loss/trunc_frame.server.pcap")), [])
 
+    def test_padded_payload_that_looks_like_an_ether_type_is_no_malformed_packet(self):
+        edit = Edit("rocev2_verbs/vt_rc_send.pcap")
+        decoded = [roce.decode(0, 0, bytes(data), len(data)) for _, data in edit.records]
+        number = 1 + next(at for at, frame in enumerate(decoded) if frame.payload_bytes == 3)
+        edit.frame(number)[-8:-4] = b"\x88\x47\0\0"
+        edit.seal(number)
+        path = edit.write()
+        self.assertNotEqual(check_capture.finish_dissection(path, check_capture.start_dissection(path), first=False), [])
+        self.assertEqual(check_capture.check_dissection(path), [])
+        os.unlink(path)
+
     def test_totals(self):
         options = check_capture.parse_options([os.path.join(TRACES, PINGPONG)])
         totals, errors = check_capture.check(options.file, options)

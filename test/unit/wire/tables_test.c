@@ -8,6 +8,8 @@
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
+__extension__ typedef unsigned __int128 wide;
+
 static unsigned header_bytes(uint32_t flags)
 {
 	return 12 + (flags & RN_OP_RETH ? 16 : 0) + (flags & RN_OP_AETH ? 4 : 0) +
@@ -86,8 +88,8 @@ START_TEST(line_carries_the_fraction_of_a_picosecond)
 	for (uint64_t i = 0; i < frames; i++)
 		start_ps = rn_line_send(&line, 0, 1000, &end_ps);
 	/* The last frame starts when all before have passed: exact but for one rounding. */
-	ck_assert_uint_eq(start_ps, (uint64_t)((unsigned __int128)(frames - 1) * 1024 * 8 *
-					       1000000000000u / bps));
+	ck_assert_uint_eq(start_ps,
+			  (uint64_t)((wide)(frames - 1) * 1024 * 8 * 1000000000000u / bps));
 }
 END_TEST
 
