@@ -36,11 +36,11 @@ enum rn_rx_todo {
 struct rn_rx_flow {
 	uint32_t inflight; /* slots of this QP */
 	uint32_t todo_next;
-	uint32_t ahead;	  /* 1-based: receive WQE asked for ahead */
-	uint32_t rq_slot; /* 1-based: receive WQE kept from packet to packet of a SEND */
+	uint32_t ahead;	    /* 1-based: receive WQE asked for ahead */
+	uint32_t rq_slot;   /* 1-based: receive WQE kept from packet to packet of a SEND */
 	uint32_t kick_page; /* of the kick that waits */
-	uint16_t rq_pi; /* receive producer index last read */
-	uint16_t reads; /* READs handed to tx and not done */
+	uint16_t rq_pi;	    /* receive producer index last read */
+	uint16_t reads;	    /* READs handed to tx and not done */
 	uint8_t todo;
 	uint8_t event; /* enum rn_qp_event to raise with the failure, 0 none */
 	bool tell;     /* the requester does not know of the failure */
