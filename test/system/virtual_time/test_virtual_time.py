@@ -104,4 +104,7 @@ class VirtualTime(runs.SystemTest):
 
 
 if __name__ == "__main__":
+    if not runs.LONG:
+        print("virtual time is experimental: its tests run with tools/check --long")
+        sys.exit(77)
     runs.main()
