@@ -122,6 +122,21 @@ void rn_client_answer_with(struct rn_driver_client *client, void *response, uint
 	finish(client, rsp, bytes, fds, fd_count);
 }
 
+/* --- arenas --- */
+
+pid_t rn_driver_arena_pid(const struct rn_driver *driver, int arena)
+{
+	for (struct rn_list *node = driver->clients.next; node != &driver->clients;
+	     node = node->next) {
+		const struct rn_driver_client *client =
+			rn_list_entry(node, struct rn_driver_client, link);
+
+		if (client->arena == arena || client->process_arena == arena)
+			return client->pid;
+	}
+	return 0;
+}
+
 /* --- doorbells --- */
 
 enum rn_driver_mmio rn_driver_mmio(struct rn_driver_client *client, uint64_t at_ps, uint32_t page,

@@ -69,6 +69,8 @@ void rn_connection_close(struct rn_connection *connection, bool violation)
 	connection->dead = true;
 	server->counters.violations += violation;
 	server->count--;
+	if (server->env.answered)
+		server->env.answered(server->env.time_arg, connection->pid);
 	rn_list_remove(&connection->link);
 	rn_list_add(&server->dead, &connection->link);
 	if (connection->channel) {
@@ -136,6 +138,8 @@ static void answer(void *arg, const struct rn_uapi_rsp *rsp, uint32_t bytes, con
 	const bool was_waiting = connection->busy;
 
 	connection->busy = false;
+	if (connection->server->env.answered)
+		connection->server->env.answered(connection->server->env.time_arg, connection->pid);
 	if (!send_answer(connection, rsp, bytes, fds, fd_count) ||
 	    (was_waiting &&
 	     !watch(connection, EPOLL_CTL_MOD, connection->fd, EPOLLIN, RN_SERVER_SOCKET)))
@@ -217,6 +221,20 @@ static void attach(struct rn_connection *connection, const struct rn_uapi_attach
 		close_fd(&connection->channel_fd);
 }
 
+static void attach_time(struct rn_connection *connection, const struct rn_uapi_attach_time *request)
+{
+	const struct rn_server_env *env = &connection->server->env;
+	const struct rn_uapi_rsp rsp = {.bytes = sizeof(rsp)};
+	int fd = -ENOTSUP;
+
+	if (env->attach_time && request->version == RN_UAPI_VERSION && request->host < env->hosts)
+		fd = env->attach_time(env->time_arg, connection->pid, request);
+	if (fd < 0)
+		answer_error(connection, -fd);
+	else
+		answer(connection, &rsp, sizeof(rsp), &fd, 1);
+}
+
 /* --- requests --- */
 
 static void forward(struct rn_connection *connection, uint32_t bytes)
@@ -238,8 +256,13 @@ static void take_request(struct rn_connection *connection, uint32_t bytes)
 {
 	struct rn_server *server = connection->server;
 	struct rn_uapi_attach request;
+	struct rn_uapi_attach_time time_request;
 
-	if (bytes < sizeof(request.req)) {
+	if (bytes == sizeof(time_request) && !connection->client &&
+	    ((const struct rn_uapi_req *)(const void *)server->buffer)->op == RN_UAPI_ATTACH_TIME) {
+		memcpy(&time_request, server->buffer, sizeof(time_request));
+		attach_time(connection, &time_request);
+	} else if (bytes < sizeof(request.req)) {
 		rn_connection_close(connection, true);
 	} else if (connection->client) {
 		forward(connection, bytes);
@@ -296,6 +319,11 @@ static bool next_entry(struct rn_connection *connection)
 	return connection->has_entry;
 }
 
+uint64_t rn_connection_next_write_ps(struct rn_connection *connection)
+{
+	return next_entry(connection) ? connection->entry.at_ps : RN_TIME_NEVER;
+}
+
 uint32_t rn_connection_ring(struct rn_connection *connection, uint32_t budget)
 {
 	struct rn_server *server = connection->server;
@@ -305,6 +333,8 @@ uint32_t rn_connection_ring(struct rn_connection *connection, uint32_t budget)
 	while (done < budget && next_entry(connection)) {
 		const struct rn_channel_entry *entry = &connection->entry;
 
+		if (entry->at_ps > now_ps && !server->env.free_run)
+			return done;
 		switch (rn_driver_mmio(connection->client, now_ps, entry->page, entry->offset,
 				       entry->data, entry->len)) {
 		case RN_DRIVER_MMIO_OK:

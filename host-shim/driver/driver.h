@@ -35,6 +35,9 @@ struct rn_driver_env {
 	/* MAC of a unicast GID: 0 or an errno. NULL: rn_address_resolve(). */
 	int (*resolve)(void *arg, const uint8_t gid[16], uint8_t mac[6]);
 	void *resolve_arg;
+	/* A process's completion channel or async descriptor has got a record; may be NULL. */
+	void (*event)(void *arg, pid_t pid);
+	void *event_arg;
 	uint64_t arena_bytes;	   /* of a process; multiple of 64 MiB; 0: 64 GiB */
 	uint64_t max_pinned_pages; /* of all processes; 0: 2^22 */
 	uint32_t uar_pages;	   /* doorbell pages of a process; 0: 1 */
@@ -123,6 +126,9 @@ struct rn_driver_usage {
 };
 
 void rn_driver_get_usage(const struct rn_driver *driver, struct rn_driver_usage *usage);
+
+/** The process whose memory arena number @arena is (its frames, or its fallback window); 0: nobody's. */
+pid_t rn_driver_arena_pid(const struct rn_driver *driver, int arena);
 
 /** The host's memory, by physical address. */
 struct rn_host_memory *rn_driver_memory(const struct rn_driver *driver);

@@ -93,6 +93,15 @@ void rn_event_interrupt(void *arg, uint32_t vector)
 	}
 }
 
+/* Whoever lets the process's threads wait wants to know. */
+static void tell(const struct rn_driver_client *client)
+{
+	const struct rn_driver_env *env = &client->driver->env;
+
+	if (env->event)
+		env->event(env->event_arg, client->pid);
+}
+
 /* --- completion channels --- */
 
 static bool send_completion(struct rn_cq_object *cq)
@@ -101,6 +110,7 @@ static bool send_completion(struct rn_cq_object *cq)
 		return false;
 	cq->comp_events++;
 	cq->client->driver->counters.comp_events++;
+	tell(cq->client);
 	return true;
 }
 
@@ -259,6 +269,7 @@ static bool send_async(struct rn_driver_client *client, uint64_t cookie, uint32_
 	if (async->outlet.fd >= 0 && !async->held_count &&
 	    rn_outlet_send(&async->outlet, &event, sizeof(event))) {
 		client->driver->counters.async_events++;
+		tell(client);
 		return true;
 	}
 	if (async->outlet.fd < 0 || async->held_count == RN_ASYNC_HELD_MAX) {

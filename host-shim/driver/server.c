@@ -250,6 +250,31 @@ bool rn_server_poll(struct rn_server *server)
 	return any;
 }
 
+bool rn_server_poll_sockets(struct rn_server *server)
+{
+	return poll_sockets(server);
+}
+
+bool rn_server_poll_rings(struct rn_server *server)
+{
+	return poll_rings(server);
+}
+
+uint64_t rn_server_next_write_ps(struct rn_server *server)
+{
+	uint64_t next_ps = RN_TIME_NEVER;
+	struct rn_list *node, *next;
+
+	for (node = server->connections.next; node != &server->connections; node = next) {
+		struct rn_connection *connection = rn_list_entry(node, struct rn_connection, link);
+
+		next = node->next;
+		if (connection->channel && rn_connection_next_write_ps(connection) < next_ps)
+			next_ps = connection->entry.at_ps;
+	}
+	return next_ps;
+}
+
 int rn_server_epoll_fd(const struct rn_server *server)
 {
 	return server->epoll_fd;

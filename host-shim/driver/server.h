@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "driver/driver.h"
+#include "driver/uapi.h"
 
 struct rn_server;
 
@@ -20,6 +21,13 @@ struct rn_server_env {
 	struct rn_driver *const *drivers; /* one a host, started */
 	uint32_t hosts;
 	bool free_run;
+	/*
+	 * Virtual time; NULL without. attach_time: process @pid wants its time page; returns a descriptor that stays the
+	 * callee's, or a negative errno. answered: an answer has gone to @pid.
+	 */
+	int (*attach_time)(void *arg, pid_t pid, const struct rn_uapi_attach_time *request);
+	void (*answered)(void *arg, pid_t pid);
+	void *time_arg;
 	uint32_t clients_max; /* connections at once; 0: 1024 */
 };
 
@@ -34,6 +42,13 @@ void rn_server_free(struct rn_server *server);
  * sockets at most every 20 us of wall time. True when something was done: call again before sleeping.
  */
 bool rn_server_poll(struct rn_server *server);
+
+/** The parts of rn_server_poll() that virtual time calls at times of its own: sockets, and doorbell writes that are due. */
+bool rn_server_poll_sockets(struct rn_server *server);
+bool rn_server_poll_rings(struct rn_server *server);
+
+/** Virtual time of the earliest doorbell write that has not been posted; RN_TIME_NEVER: none. */
+uint64_t rn_server_next_write_ps(struct rn_server *server);
 
 /** Readable when a sleeping server has something to do. */
 int rn_server_epoll_fd(const struct rn_server *server);

@@ -65,6 +65,9 @@ void rn_connections_reap(struct rn_server *server);
 /** Its socket is readable or gone. */
 void rn_connection_serve(struct rn_connection *connection);
 
+/** Time of the next doorbell write in its ring; RN_TIME_NEVER: none. */
+uint64_t rn_connection_next_write_ps(struct rn_connection *connection);
+
 /** Post up to @budget doorbell writes; returns how many. */
 uint32_t rn_connection_ring(struct rn_connection *connection, uint32_t budget);
 

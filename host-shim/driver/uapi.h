@@ -43,6 +43,7 @@ enum rn_uapi_op {
 	RN_UAPI_QUERY_QP,
 	RN_UAPI_DESTROY_QP, /* answer: async events delivered so far */
 	RN_UAPI_OPEN_ASYNC, /* answer carries a descriptor: reads give rn_uapi_async_event records */
+	RN_UAPI_ATTACH_TIME, /* first and only request of a connection; answer: 1 descriptor, the time page */
 };
 
 struct rn_uapi_req {
@@ -65,6 +66,16 @@ struct rn_uapi_attach {
 	uint32_t host;
 	uint32_t pid;
 	uint32_t reserved;
+};
+
+/* The answer is struct rn_uapi_rsp. ENOTSUP: no virtual time in this run. */
+struct rn_uapi_attach_time {
+	struct rn_uapi_req req;
+	uint32_t version;
+	uint32_t host;
+	uint32_t tid;
+	uint32_t reserved;
+	uint64_t now_ps; /* virtual time of the parent at fork, 0 without */
 };
 
 struct rn_uapi_attach_rsp {

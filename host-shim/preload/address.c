@@ -10,6 +10,7 @@
 #define SIMULATED_NET 0x0a000000u /* 10.0.0.0/24 */
 #define LOOPBACK_NET 0x7f000000u
 #define TCP_LISTEN 0x0a
+#define LOOKS 4
 
 static struct {
 	bool active;
@@ -153,7 +154,11 @@ static uint64_t listeners_in(const char *path, unsigned port)
 
 bool rn_address_find_listener(unsigned port, unsigned *host)
 {
-	uint64_t hosts = listeners_in("/proc/net/tcp", port) | listeners_in("/proc/net/tcp6", port);
+	uint64_t hosts = 0;
+
+	/* The table is read in pieces; while sockets come and go a line can be missed. */
+	for (unsigned i = 0; i < LOOKS && !hosts; i++)
+		hosts = listeners_in("/proc/net/tcp", port) | listeners_in("/proc/net/tcp6", port);
 
 	if (!hosts)
 		return false;

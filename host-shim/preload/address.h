@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+#ifndef RN_EXPORT
 #define RN_EXPORT __attribute__((visibility("default")))
+#endif
 
 union rn_address {
 	struct sockaddr any;

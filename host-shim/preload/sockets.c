@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "preload/address.h"
+#include "preload/descriptors.h"
 
 /* The definitions behind this library. */
 static struct {
@@ -112,9 +113,8 @@ static bool translate(int fd, const struct sockaddr *address, socklen_t bytes,
 	return true;
 }
 
-RN_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t bytes)
+static int connect_really(int fd, const struct sockaddr *address, socklen_t bytes)
 {
-	const struct sockaddr *address = to.__sockaddr__;
 	union rn_address kernel;
 
 	if (!is_active() || !translate(fd, address, bytes, &kernel))
@@ -123,16 +123,31 @@ RN_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t bytes)
 	return real.connect(fd, &kernel.any, bytes);
 }
 
+RN_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t bytes)
+{
+	const int result = connect_really(fd, to.__sockaddr__, bytes);
+
+	rn_descriptor_done(result == 0 || errno == EINPROGRESS);
+	return result;
+}
+
 RN_EXPORT ssize_t sendto(int fd, const void *data, size_t length, int flags,
 			 __CONST_SOCKADDR_ARG to, socklen_t bytes)
 {
 	const struct sockaddr *address = to.__sockaddr__;
 	union rn_address kernel;
+	ssize_t sent;
 
-	if (!address || !is_active() || !translate(fd, address, bytes, &kernel))
-		return real.sendto(fd, data, length, flags, address, bytes);
-	bind_source(fd, address, bytes);
-	return real.sendto(fd, data, length, flags, &kernel.any, bytes);
+	if (!rn_descriptor_before_write(fd, flags & MSG_DONTWAIT))
+		return -1;
+	if (!address || !is_active() || !translate(fd, address, bytes, &kernel)) {
+		sent = real.sendto(fd, data, length, flags, address, bytes);
+	} else {
+		bind_source(fd, address, bytes);
+		sent = real.sendto(fd, data, length, flags, &kernel.any, bytes);
+	}
+	rn_descriptor_done(sent >= 0);
+	return sent;
 }
 
 static void show(struct sockaddr *address, const socklen_t *bytes, socklen_t room)
@@ -146,7 +161,12 @@ RN_EXPORT int accept(int fd, __SOCKADDR_ARG from, socklen_t *bytes)
 	struct sockaddr *address = from.__sockaddr__;
 	socklen_t room = bytes ? *bytes : 0;
 	bool active = is_active();
-	int accepted = real.accept(fd, address, bytes);
+	int accepted;
+
+	if (!rn_descriptor_before_read(fd, false))
+		return -1;
+	accepted = real.accept(fd, address, bytes);
+	rn_descriptor_done(accepted >= 0);
 
 	if (active && accepted >= 0)
 		show(address, bytes, room);
@@ -158,7 +178,12 @@ RN_EXPORT int accept4(int fd, __SOCKADDR_ARG from, socklen_t *bytes, int flags)
 	struct sockaddr *address = from.__sockaddr__;
 	socklen_t room = bytes ? *bytes : 0;
 	bool active = is_active();
-	int accepted = real.accept4(fd, address, bytes, flags);
+	int accepted;
+
+	if (!rn_descriptor_before_read(fd, false))
+		return -1;
+	accepted = real.accept4(fd, address, bytes, flags);
+	rn_descriptor_done(accepted >= 0);
 
 	if (active && accepted >= 0)
 		show(address, bytes, room);
@@ -195,7 +220,12 @@ RN_EXPORT ssize_t recvfrom(int fd, void *data, size_t length, int flags, __SOCKA
 	struct sockaddr *address = from.__sockaddr__;
 	socklen_t room = bytes ? *bytes : 0;
 	bool active = is_active();
-	ssize_t received = real.recvfrom(fd, data, length, flags, address, bytes);
+	ssize_t received;
+
+	if (!rn_descriptor_before_read(fd, flags & MSG_DONTWAIT))
+		return -1;
+	received = real.recvfrom(fd, data, length, flags, address, bytes);
+	rn_descriptor_done(received >= 0);
 
 	if (active && received >= 0)
 		show(address, bytes, room);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "verbs/pin.h"
+#include "verbs/virtual_time.h"
 #include "verbs/wait.h"
 
 #define MAX_FDS 4u
@@ -44,9 +45,13 @@ static int send_request(struct rn_conn *conn, const void *req, size_t bytes)
 {
 	ssize_t sent;
 
+	rn_vt_settle();
+	rn_vt_enter_native();
 	do
 		sent = send(conn->fd, req, bytes, MSG_NOSIGNAL);
 	while (sent < 0 && errno == EINTR);
+	rn_vt_leave_native();
+	rn_vt_touch_sockets();
 	return sent == (ssize_t)bytes ? 0 : EIO;
 }
 
@@ -77,7 +82,11 @@ static ssize_t receive(struct rn_conn *conn, struct msghdr *msg)
 	unsigned tries = 0;
 
 	for (;;) {
-		const ssize_t got = recvmsg(conn->fd, msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		ssize_t got;
+
+		rn_vt_enter_native();
+		got = recvmsg(conn->fd, msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		rn_vt_leave_native();
 
 		if (got > 0)
 			return got;
@@ -152,7 +161,8 @@ static int post_one(struct rn_conn *conn, uint32_t page, const struct rn_mmio *w
 {
 	unsigned tries = 0;
 
-	while (!rn_channel_post(conn->channel, 0, page, write->offset, write->data, write->len)) {
+	while (!rn_channel_post(conn->channel, rn_vt_now_ps(), page, write->offset, write->data,
+				write->len)) {
 		rn_channel_kick(conn->channel, conn->wake_fd);
 		if (rn_shim_wait(conn, RN_WAIT_ROOM, &tries))
 			return EIO;
@@ -176,6 +186,7 @@ int rn_conn_mmio(struct rn_conn *conn, uint32_t page, const struct rn_mmio *writ
 {
 	int error;
 
+	rn_vt_charge(RN_TIME_DOORBELL, count);
 	pthread_mutex_lock(&conn->bar_lock);
 	error = post_locked(conn, page, writes, count);
 	pthread_mutex_unlock(&conn->bar_lock);
@@ -188,6 +199,7 @@ int rn_conn_blueflame(struct rn_conn *conn, uint32_t page, const uint8_t *image,
 	const unsigned count = bytes / RN_WQEBB_BYTES;
 	int error;
 
+	rn_vt_charge(RN_TIME_BLUEFLAME, count);
 	pthread_mutex_lock(&conn->bar_lock);
 	for (unsigned i = 0; i < count; i++)
 		writes[i] = (struct rn_mmio){
@@ -218,6 +230,7 @@ static int connect_socket(void)
 	memcpy(addr.sun_path, path, len);
 	if (path[0] == '@')
 		addr.sun_path[0] = 0;
+	rn_vt_settle();
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
@@ -296,6 +309,8 @@ static void close_fd(int *fd)
 static void tear_down(struct rn_conn *conn)
 {
 	rn_pin_free(conn->pin);
+	rn_vt_settle();
+	rn_vt_touch_sockets();
 	close_fd(&conn->fd);
 	close_fd(&conn->wake_fd);
 	close_fd(&conn->arena_fd);

@@ -32,6 +32,7 @@ static int take(struct rn_verbs_cq *cq)
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct rn_verbs_cq *cq = of(ex);
+	bool again;
 	int error;
 
 	if (attr->comp_mask)
@@ -40,10 +41,21 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		return EIO;
 	lock(cq);
 	error = take(cq);
-	if (!error)
+	if (!error) {
+		rn_cq_charge_poll(1);
 		return 0; /* locked until end_poll */
+	}
 	unlock(cq);
-	return rn_cq_miss(cq) ? EIO : error;
+	if (rn_cq_miss(cq, &again))
+		return EIO;
+	if (again) {
+		lock(cq);
+		error = take(cq);
+		if (error)
+			unlock(cq);
+	}
+	rn_cq_charge_poll(!error);
+	return error;
 }
 
 static int next_poll(struct ibv_cq_ex *ex)

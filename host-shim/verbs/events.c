@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "verbs/objects.h"
+#include "verbs/virtual_time.h"
 #include "verbs/wait.h"
 
 struct channel {
@@ -95,6 +96,8 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **out, void
 			pthread_mutex_lock(&cq->lock);
 			rn_cq_event(&cq->queue);
 			pthread_mutex_unlock(&cq->lock);
+			rn_cq_worked();
+			rn_vt_charge(RN_TIME_CQ_EVENT, 1);
 			*out = &cq->ibv;
 			*cq_context = cq->ibv.cq_context;
 			return 0;

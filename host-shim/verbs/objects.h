@@ -152,8 +152,15 @@ void rn_cq_set_ex_ops(struct rn_verbs_cq *cq);
 /* cq_poll.c */
 /** Take the next completion. The CQ's lock is held. False: none. */
 bool rn_cq_next(struct rn_verbs_cq *cq, struct ibv_wc *wc, uint64_t *timestamp_ps);
-/** An empty poll: wait a little. 0, or EIO when the simulator is gone. */
-int rn_cq_miss(struct rn_verbs_cq *cq);
+/**
+ * An empty poll: wait a little. 0, or EIO when the simulator is gone. *@again (virtual time): simulated time has passed,
+ * look once more before saying that there is nothing.
+ */
+int rn_cq_miss(struct rn_verbs_cq *cq, bool *again);
+/** Virtual time: charge for a poll that found @found completions. */
+void rn_cq_charge_poll(unsigned found);
+/** The thread has made another call than a poll: its next empty poll is a first one. */
+void rn_cq_worked(void);
 /** Forget the completions of a QP that is gone or was reset. */
 void rn_cq_forget_qp(struct rn_verbs_cq *cq, uint32_t qpn);
 
@@ -175,6 +182,8 @@ void rn_qp_set_ex_ops(struct rn_verbs_qp *qp);
 int rn_qp_check_send(const struct rn_verbs_qp *qp);
 /** Announce what has been built since @pi: by BlueFlame when it is one short WQE, else by doorbell. 0 or EIO. */
 int rn_qp_ring(struct rn_verbs_qp *qp, uint32_t posted_before);
+/** Virtual time: charge for @posted send requests of one call. */
+void rn_qp_charge_posted(uint32_t posted);
 /** Map a queue's answer to errno. */
 int rn_post_errno(enum rn_post_status status);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "verbs/objects.h"
+#include "verbs/virtual_time.h"
 
 #define MAX_SGES 64u
 
@@ -45,6 +46,15 @@ static int ring_doorbell(struct rn_verbs_qp *qp)
 		.offset = RN_UAR_SQ_DOORBELL, .len = sizeof(doorbell), .data = &doorbell};
 
 	return rn_conn_mmio(qp->conn, qp->uar_page, &write, 1);
+}
+
+void rn_qp_charge_posted(uint32_t posted)
+{
+	rn_cq_worked();
+	if (posted) {
+		rn_vt_charge(RN_TIME_POST_SEND, 1);
+		rn_vt_charge(RN_TIME_POST_SEND_NEXT, posted - 1);
+	}
 }
 
 int rn_qp_ring(struct rn_verbs_qp *qp, uint32_t posted_before)
@@ -137,6 +147,7 @@ int rn_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 		if (error)
 			break;
 	}
+	rn_qp_charge_posted(qp->sq.posted - posted);
 	ring_error = rn_qp_ring(qp, posted);
 	pthread_mutex_unlock(&qp->sq_lock);
 	if (error)
@@ -152,6 +163,15 @@ static int kick_receive(struct rn_verbs_qp *qp)
 	const struct rn_mmio write = {.offset = RN_UAR_RQ_KICK, .len = sizeof(kick), .data = &kick};
 
 	return rn_conn_mmio(qp->conn, qp->uar_page, &write, 1);
+}
+
+static void charge_received(uint32_t posted)
+{
+	rn_cq_worked();
+	if (posted) {
+		rn_vt_charge(RN_TIME_POST_RECV, 1);
+		rn_vt_charge(RN_TIME_POST_RECV_NEXT, posted - 1);
+	}
 }
 
 static int post_one_recv(struct rn_verbs_qp *qp, const struct ibv_recv_wr *wr)
@@ -183,6 +203,7 @@ int rn_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 		if (error)
 			break;
 	}
+	charge_received(qp->rq.pi - before);
 	rn_dbr_store(&qp->dbr->rq_pi, qp->rq.pi);
 	/* Nothing tells the NIC of a receive, except where it waits for no packet: in error it flushes. */
 	if (qp->rq.pi != before && atomic_load_explicit(&qp->flushing, memory_order_relaxed))

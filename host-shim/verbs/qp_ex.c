@@ -161,6 +161,12 @@ static void wr_start(struct ibv_qp_ex *ex)
 	qp->wr_error = error;
 }
 
+static int ring_posted(struct rn_verbs_qp *qp)
+{
+	rn_qp_charge_posted(qp->sq.posted - qp->wr_posted);
+	return rn_qp_ring(qp, qp->wr_posted);
+}
+
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct rn_verbs_qp *qp = of(ex);
@@ -172,7 +178,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	if (error)
 		roll_back(qp);
 	else
-		error = rn_qp_ring(qp, qp->wr_posted);
+		error = ring_posted(qp);
 	pthread_mutex_unlock(&qp->sq_lock);
 	return error;
 }

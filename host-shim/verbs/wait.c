@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "verbs/conn.h"
+#include "verbs/virtual_time.h"
 
 enum {
 	SPIN_TRIES = 32,
@@ -45,6 +46,31 @@ static void sleep_on_socket(struct rn_conn *conn, enum rn_wait_for what)
 	ppoll(&pfd, 1, what == RN_WAIT_ANSWER ? NULL : &limit, NULL);
 }
 
+/* In virtual time a look costs no wall time: the next one comes when there is something to see. */
+static int wait_virtually(struct rn_conn *conn, enum rn_wait_for what, unsigned tries)
+{
+	if (conn->channel && atomic_load_explicit(&conn->channel->dead, memory_order_relaxed)) {
+		rn_conn_set_dead(conn);
+		return EIO;
+	}
+	switch (what) {
+	case RN_WAIT_ANSWER:
+		rn_time_wait_answer();
+		break;
+	case RN_WAIT_ROOM:
+		rn_vt_charge(RN_TIME_DOORBELL, 1);
+		rn_vt_settle();
+		break;
+	case RN_WAIT_CQE:
+		if (tries)
+			rn_time_wait_change();
+		else
+			rn_vt_settle();
+		break;
+	}
+	return 0;
+}
+
 int rn_shim_wait(struct rn_conn *conn, enum rn_wait_for what, unsigned *tries)
 {
 	const int saved_errno = errno;
@@ -52,6 +78,8 @@ int rn_shim_wait(struct rn_conn *conn, enum rn_wait_for what, unsigned *tries)
 
 	if (rn_conn_is_dead(conn))
 		return EIO;
+	if (rn_vt_is_on())
+		return wait_virtually(conn, what, n);
 	/* The answer's reader finds out by itself when the socket ends. */
 	if (what != RN_WAIT_ANSWER && n % LIVENESS_TRIES == LIVENESS_TRIES - 1 && is_gone(conn)) {
 		rn_conn_set_dead(conn);

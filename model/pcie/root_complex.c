@@ -80,6 +80,8 @@ static void store(struct rn_root_complex *rc, const struct rn_tlp *tlp)
 		rc->counters.write_aborts++;
 	if (there && (tlp->flags & RN_TLP_LAST) && rc->write_hook)
 		rc->write_hook(rc->write_hook_arg, tlp->addr + tlp->len - 1);
+	if (there && tlp->channel == RN_DMA_CH_CQE && rc->completion_hook)
+		rc->completion_hook(rc->completion_hook_arg, tlp->addr + tlp->len - 1);
 }
 
 static bool continues(const struct rn_tlp *tlp, const struct rn_tlp *next)
@@ -184,6 +186,13 @@ void rn_root_complex_set_write_hook(struct rn_root_complex *rc, void (*fn)(void 
 {
 	rc->write_hook = fn;
 	rc->write_hook_arg = arg;
+}
+
+void rn_root_complex_set_completion_hook(struct rn_root_complex *rc,
+					 void (*fn)(void *arg, uint64_t pa), void *arg)
+{
+	rc->completion_hook = fn;
+	rc->completion_hook_arg = arg;
 }
 
 struct rn_host_memory *rn_root_complex_memory(struct rn_root_complex *rc)

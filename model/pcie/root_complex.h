@@ -89,6 +89,10 @@ void rn_root_complex_set_msi(struct rn_root_complex *rc, void (*fn)(void *arg, u
 void rn_root_complex_set_write_hook(struct rn_root_complex *rc, void (*fn)(void *arg, uint64_t pa),
 				    void *arg);
 
+/** The same for completions (CQEs). May be NULL. */
+void rn_root_complex_set_completion_hook(struct rn_root_complex *rc,
+					 void (*fn)(void *arg, uint64_t pa), void *arg);
+
 struct rn_host_memory *rn_root_complex_memory(struct rn_root_complex *rc);
 
 #endif

@@ -112,6 +112,8 @@ struct rn_root_complex {
 	void *msi_arg;
 	void (*write_hook)(void *arg, uint64_t pa);
 	void *write_hook_arg;
+	void (*completion_hook)(void *arg, uint64_t pa);
+	void *completion_hook_arg;
 };
 
 /** The clock of whatever has no clock edges of its own: its cycles are picoseconds. */

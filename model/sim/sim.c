@@ -21,6 +21,7 @@
 struct rn_sim {
 	struct rn_sim_time time; /* first: see rn_sim_now_ps() */
 	uint64_t wakes;
+	bool stopped;
 	uint64_t heap_due_ps; /* of the first in the heap */
 	uint64_t permute_seed;
 	uint32_t next_id;
@@ -345,12 +346,23 @@ uint64_t rn_sim_next_ps(struct rn_sim *sim)
 	return wake ? wake->due_ps : RN_TIME_NEVER;
 }
 
+void rn_sim_stop(struct rn_sim *sim)
+{
+	sim->stopped = true;
+}
+
+bool rn_sim_is_stopped(const struct rn_sim *sim)
+{
+	return sim->stopped;
+}
+
 uint64_t rn_sim_run(struct rn_sim *sim, uint64_t until_ps, uint64_t max_wakes)
 {
 	struct rn_wake *wake = first_wake(sim);
 	uint64_t run = 0;
 
-	for (; wake && wake->due_ps <= until_ps && run < max_wakes; run++) {
+	sim->stopped = false;
+	for (; wake && wake->due_ps <= until_ps && run < max_wakes && !sim->stopped; run++) {
 		sim->time.now_ps = wake->due_ps;
 		remove_pending(sim, wake);
 		sim->wakes++;
@@ -358,7 +370,7 @@ uint64_t rn_sim_run(struct rn_sim *sim, uint64_t until_ps, uint64_t max_wakes)
 		wake = first_wake(sim);
 	}
 	rn_assert_context(NULL, 0);
-	if (until_ps != RN_TIME_NEVER && until_ps > sim->time.now_ps &&
+	if (!sim->stopped && until_ps != RN_TIME_NEVER && until_ps > sim->time.now_ps &&
 	    (!wake || wake->due_ps > until_ps))
 		sim->time.now_ps = until_ps;
 	return run;

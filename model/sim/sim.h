@@ -71,6 +71,12 @@ uint64_t rn_sim_next_ps(struct rn_sim *sim);
  */
 uint64_t rn_sim_run(struct rn_sim *sim, uint64_t until_ps, uint64_t max_wakes);
 
+/** From inside a wake: let rn_sim_run() return after it, as if its wakes were used up. */
+void rn_sim_stop(struct rn_sim *sim);
+
+/** Whether the latest rn_sim_run() returned because of rn_sim_stop(). */
+bool rn_sim_is_stopped(const struct rn_sim *sim);
+
 /** Wakes run since the start. */
 uint64_t rn_sim_wakes(const struct rn_sim *sim);
 

@@ -13,6 +13,10 @@
 RN_PARAM_TABLE(rn_device_param_table, "device", RN_DEVICE_PARAMS);
 #undef RN_PARAM_OWNER
 
+#define RN_PARAM_OWNER rn_cpu_params
+RN_PARAM_TABLE(rn_cpu_param_table, "cpu", RN_CPU_PARAMS);
+#undef RN_PARAM_OWNER
+
 #define DEFAULT_HOSTS 2
 
 #define SCENARIO_PARAMS(X)                                                                         \
@@ -43,6 +47,7 @@ static void host_defaults(struct rn_scenario_host *host)
 {
 	rn_nic_params_init(&host->nic);
 	rn_params_set_defaults(&rn_device_param_table, &host->device);
+	rn_params_set_defaults(&rn_cpu_param_table, &host->cpu);
 	rn_params_set_defaults(&rn_root_complex_param_table, &host->root_complex);
 }
 
@@ -81,6 +86,9 @@ static void read_host(struct rn_config *config, struct rn_config_node *node,
 	section = rn_config_section(config, profile, rn_root_complex_param_table.section,
 				    "root complex and host memory");
 	rn_config_bind(config, section, &rn_root_complex_param_table, &host->root_complex);
+	section = rn_config_section(config, profile, rn_cpu_param_table.section,
+				    "what calls cost the programs (virtual time)");
+	rn_config_bind(config, section, &rn_cpu_param_table, &host->cpu);
 }
 
 static void read_hosts(struct rn_config *config, struct rn_config_node *root,

@@ -41,9 +41,34 @@
 RN_PARAM_STRUCT(rn_device_params, RN_DEVICE_PARAMS);
 extern const struct rn_param_table rn_device_param_table;
 
+/* What the host's software costs; section "cpu" of a host profile. Native code costs nothing else. */
+#define RN_CPU_PARAMS(X)                                                                           \
+	X(u64, post_send_ps, 90000, 0, 1000000000, "ps", "ibv_post_send of one work request")      \
+	X(u64, post_send_next_ps, 16000, 0, 1000000000, "ps", "each further request of one list")  \
+	X(u64, post_recv_ps, 16000, 0, 1000000000, "ps", "ibv_post_recv of one work request")      \
+	X(u64, post_recv_next_ps, 7000, 0, 1000000000, "ps", "each further request of one list")   \
+	X(u64, poll_hit_ps, 52000, 0, 1000000000, "ps", "ibv_poll_cq that returns completions")    \
+	X(u64, poll_miss_ps, 20000, 1000, 1000000000, "ps", "ibv_poll_cq that returns nothing")    \
+	X(u64, doorbell_ps, 20000, 0, 1000000000, "ps", "uncached store of a doorbell")            \
+	X(u64, blueflame_64b_ps, 10000, 0, 1000000000, "ps", "write-combined store of 64 bytes")   \
+	X(u64, cq_event_ps, 1000000, 0, 1000000000, "ps",                                          \
+	  "ibv_get_cq_event, beside the interrupt")                                                \
+	X(u64, clock_read_ps, 25000, 1000, 1000000000, "ps", "clock_gettime and its kin, rdtsc")   \
+	X(u64, system_call_ps, 300000, 1000, 1000000000, "ps", "a system call on a descriptor")    \
+	X(u64, memory_poll_ps, 50000, 0, 1000000000, "ps",                                         \
+	  "a loop that spins on memory sees a byte that the NIC has written")                      \
+	X(u64, tsc_hz, 2500000000, 1000000, 100000000000, "Hz", "frequency of rdtsc, cpu MHz")     \
+	X(u64, poll_horizon_ps, 1000000000, 1000000, 1000000000000, "ps",                          \
+	  "an empty CQ is looked at again after so long whatever happens")                         \
+	X(u64, epoch_s, 1700000000, 0, 4000000000, "s", "CLOCK_REALTIME when simulated time begins")
+
+RN_PARAM_STRUCT(rn_cpu_params, RN_CPU_PARAMS);
+extern const struct rn_param_table rn_cpu_param_table;
+
 struct rn_scenario_host {
 	struct rn_nic_params nic;
 	struct rn_device_params device;
+	struct rn_cpu_params cpu;
 	struct rn_root_complex_params root_complex;
 };
 

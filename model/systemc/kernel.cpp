@@ -44,7 +44,7 @@ struct rn_kernel : public sc_core::sc_module {
 
 		ran += rn_sim_run(sim, horizon_ps(), budget - ran);
 		next_ps = rn_sim_next_ps(sim);
-		if (ran >= budget || next_ps > until_ps) {
+		if (ran >= budget || next_ps > until_ps || rn_sim_is_stopped(sim)) {
 			sc_core::sc_pause();
 			return;
 		}

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,13 +42,17 @@ bool rn_child_start(struct rn_child *child, const struct rn_options *options,
 		    const struct rn_scenario *scenario, const struct rn_config *config,
 		    const char *dir)
 {
-	int ready[2], stop[2];
+	struct rn_options own = *options;
+	int ready[2], stop[2], start[2] = {-1, -1};
 	char byte;
 
 	child->pidfd = -1;
 	child->stop_fd = -1;
+	child->start_fd = -1;
 	child->status = 0;
-	if (pipe2(ready, O_CLOEXEC) != 0 || pipe2(stop, O_CLOEXEC) != 0) {
+	if (pipe2(ready, O_CLOEXEC) != 0 || pipe2(stop, O_CLOEXEC) != 0 ||
+	    (options->virtual_time &&
+	     socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, start) != 0)) {
 		fprintf(stderr, "rnicsim: cannot make a pipe: %s\n", strerror(errno));
 		return false;
 	}
@@ -56,11 +61,17 @@ bool rn_child_start(struct rn_child *child, const struct rn_options *options,
 	if (child->pid == 0) {
 		close(ready[0]);
 		close(stop[1]);
-		run_simulator(options, scenario, config, dir, ready[1], stop[0]);
+		if (start[0] >= 0)
+			close(start[0]);
+		own.start_fd = start[1];
+		run_simulator(&own, scenario, config, dir, ready[1], stop[0]);
 	}
 	close(ready[1]);
 	close(stop[0]);
 	child->stop_fd = stop[1];
+	if (start[1] >= 0)
+		close(start[1]);
+	child->start_fd = start[0];
 	if (child->pid > 0)
 		child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
 	if (child->pidfd >= 0 && read(ready[0], &byte, 1) == 1) {

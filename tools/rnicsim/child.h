@@ -11,9 +11,10 @@
 
 struct rn_child {
 	pid_t pid;
-	int pidfd;   /* -1 once it has ended */
-	int stop_fd; /* closing it asks the simulator to stop and report; -1 when closed */
-	int status;  /* exit status as a shell reports it */
+	int pidfd;    /* -1 once it has ended */
+	int start_fd; /* virtual time: see struct rn_virtual_start; -1 in free-run */
+	int stop_fd;  /* closing it asks the simulator to stop and report; -1 when closed */
+	int status;   /* exit status as a shell reports it */
 };
 
 /** Start the simulator with its socket in @dir and wait until it is up. False with a message when it does not come up. */

@@ -19,6 +19,8 @@ enum option_key {
 	OPT_WARMUP,
 	OPT_PERMUTE,
 	OPT_QUIET,
+	OPT_VIRTUAL,
+	OPT_FREE_RUN,
 };
 
 static const struct argp_option scenario_rows[] = {
@@ -41,6 +43,10 @@ static const struct argp_option record_rows[] = {
 	 "leave the first MS milliseconds of simulated time out of the statistics", 0},
 	{"permute", OPT_PERMUTE, "SEED", 0,
 	 "run blocks that are due at one instant in another order (results must not change)", 0},
+	{"virtual-time", OPT_VIRTUAL, NULL, 0,
+	 "programs read the simulated clock; two runs give the same bytes", 0},
+	{"free-run", OPT_FREE_RUN, NULL, 0,
+	 "programs read the wall clock, which simulated time never passes (default)", 0},
 	{"quiet", OPT_QUIET, NULL, 0, "print no summary", 0},
 	{0},
 };
@@ -115,6 +121,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_PERMUTE:
 		options->record.permute_seed = (uint64_t)number(state, "permute", arg, 0, 1e15);
+		return 0;
+	case OPT_VIRTUAL:
+		options->virtual_time = true;
+		return 0;
+	case OPT_FREE_RUN:
+		options->virtual_time = false;
 		return 0;
 	case OPT_QUIET:
 		options->quiet = true;

@@ -19,6 +19,8 @@ struct rn_options {
 	bool wqe_timeline; /* stamps in the report */
 	double warmup_ms;  /* simulated time cut off the statistics */
 	bool quiet;	   /* no summary */
+	bool virtual_time; /* programs read the simulated clock */
+	int start_fd; /* of the simulator in virtual time: where the supervisor says what it starts; -1 none */
 };
 
 /** The argp children that parse them: what is simulated, and what is recorded. Their input is a struct rn_options *. */

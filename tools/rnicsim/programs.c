@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,13 +62,16 @@ static void redirect(int fd, int to)
 }
 
 /* In the child: never returns. */
-static void run_child(unsigned host, const char *command, const char *dir, int out, int err)
+static void run_child(unsigned host, const char *command, const char *dir, int out, int err,
+		      bool virtual_time)
 {
 	sigset_t none;
 	int null = open("/dev/null", O_RDONLY);
 
 	setpgid(0, 0);
-	if (nice(PROGRAM_NICE) == -1)
+	if (virtual_time)
+		personality(ADDR_NO_RANDOMIZE);
+	else if (nice(PROGRAM_NICE) == -1)
 		errno = 0;
 	if (null >= 0)
 		redirect(null, STDIN_FILENO);
@@ -86,7 +90,7 @@ static void run_child(unsigned host, const char *command, const char *dir, int o
 }
 
 bool rn_program_start(struct rn_program *program, unsigned host, const char *command,
-		      const char *dir, bool raw)
+		      const char *dir, bool raw, bool virtual_time)
 {
 	int out[2] = {-1, -1}, err[2] = {-1, -1};
 
@@ -101,7 +105,7 @@ bool rn_program_start(struct rn_program *program, unsigned host, const char *com
 	fflush(NULL);
 	program->pid = fork();
 	if (program->pid == 0)
-		run_child(host, command, dir, out[1], err[1]);
+		run_child(host, command, dir, out[1], err[1], virtual_time);
 	if (out[1] >= 0)
 		close(out[1]);
 	if (err[1] >= 0)

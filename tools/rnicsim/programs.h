@@ -24,10 +24,11 @@ bool rn_program_set_environment(const char *dir, unsigned host);
 
 /**
  * Start @command (by sh -c) on host @host with the socket in @dir. @raw: its output goes where ours goes, else
- * through rn_program_forward(). False with a message when it cannot be started.
+ * through rn_program_forward().
+ * @virtual_time: without address randomisation, at the simulator's priority. False with a message when it cannot be started.
  */
 bool rn_program_start(struct rn_program *program, unsigned host, const char *command,
-		      const char *dir, bool raw);
+		      const char *dir, bool raw, bool virtual_time);
 
 /** Pass on what it has printed, line by line with "[hostN] " in front; closes at end of file. @stream 0 or 1. */
 void rn_program_forward(struct rn_program *program, unsigned stream);

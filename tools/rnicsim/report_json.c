@@ -272,10 +272,10 @@ static json_t *run_json(const struct rn_outcome *outcome, const struct rn_report
 
 	getrusage(RUSAGE_SELF, &usage);
 	return json_pack("{s:s, s:b, s:i, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:o, s:o}",
-			 "version", RN_VERSION, "free_run", 1, "pid", (int)getpid(), "wall_s",
-			 outcome->wall_s, "simulated_s", simulated_s, "slow_down",
-			 per(outcome->wall_s, simulated_s), "largest_lag_s", outcome->largest_lag_s,
-			 "cpu_s", cpu_s(&usage), "peak_memory_bytes",
+			 "version", RN_VERSION, "free_run", !outcome->virtual_time, "pid",
+			 (int)getpid(), "wall_s", outcome->wall_s, "simulated_s", simulated_s,
+			 "slow_down", per(outcome->wall_s, simulated_s), "largest_lag_s",
+			 outcome->largest_lag_s, "cpu_s", cpu_s(&usage), "peak_memory_bytes",
 			 rn_report_integer((uint64_t)usage.ru_maxrss * 1024), "wakes",
 			 rn_report_integer(outcome->wakes), "wakes_per_s",
 			 per((double)outcome->wakes, outcome->wall_s), "packets_per_s",
@@ -306,6 +306,16 @@ static void write_timeline(FILE *out, const struct rn_outcome *outcome)
 	json_decref(stages);
 }
 
+/* What may have kept a run from being repeatable. */
+static json_t *virtual_json(const struct rn_virtual_counts *counts)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:b}", "grants", (json_int_t)counts->grants,
+			 "outside", (json_int_t)counts->outside, "unproved",
+			 (json_int_t)counts->unproved, "outside_looks",
+			 (json_int_t)counts->outside_looks, "deterministic",
+			 !counts->outside && !counts->unproved);
+}
+
 static void write_report(FILE *out, const struct rn_outcome *outcome)
 {
 	struct rn_report_nic *nics = rn_report_nics(outcome);
@@ -315,6 +325,8 @@ static void write_report(FILE *out, const struct rn_outcome *outcome)
 	const char *key;
 	json_t *value;
 
+	if (outcome->virtual_time)
+		json_object_set_new(run, "virtual_time", virtual_json(outcome->virtual_time));
 	fputs("{\"result\": {", out);
 	json_object_foreach(result, key, value)
 	{

@@ -280,6 +280,20 @@ static void print_files(const struct rn_outcome *outcome)
 		fprintf(stderr, "  cache lookups: %s\n", record->lookup_path);
 }
 
+static void print_virtual(const struct rn_virtual_counts *counts)
+{
+	if (!counts->outside && !counts->unproved) {
+		fputs("  virtual time: the programs read the simulated clock; another run gives the same\n",
+		      stderr);
+		return;
+	}
+	fprintf(stderr,
+		"  virtual time, NOT repeatable: threads blocked or spun %" PRIu64
+		" times where nothing told when\n  they would go on (%" PRIu64
+		" of them by processor time); simulated time was paced by the wall clock\n",
+		counts->outside, counts->unproved);
+}
+
 void rn_report_print_text(const struct rn_outcome *outcome)
 {
 	struct rn_report_nic *nics = rn_report_nics(outcome);
@@ -294,6 +308,11 @@ void rn_report_print_text(const struct rn_outcome *outcome)
 	print_limiter(nics, count);
 	print_idle_faults(outcome);
 	print_files(outcome);
+	if (outcome->virtual_time) {
+		print_virtual(outcome->virtual_time);
+		free(nics);
+		return;
+	}
 	fprintf(stderr,
 		"  free-run: rates and times above are simulated; what the programs print they measured by\n"
 		"  the wall clock, which simulated time was behind by up to %.3f s\n",

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "programs.h"
 #include "run_dir.h"
 #include "settle.h"
+#include "virtual_time.h"
 
 #define SETTLE_POLL_MS 5
 #define SETTLE_SLEEP_MS 300 /* all asleep for so long: it waits for something */
@@ -245,14 +247,33 @@ static void settle(struct run *run)
 	}
 }
 
+/* Virtual time: the simulator says when the newest program waits. */
+static void settle_virtually(struct run *run, bool is_last)
+{
+	const struct rn_virtual_start start = {run->program[run->started - 1].pid, !is_last};
+	char byte;
+
+	if (send(run->child.start_fd, &start, sizeof(start), MSG_NOSIGNAL) != sizeof(start))
+		return;
+	while (!is_last && run->child.pidfd >= 0 && !run->interrupted &&
+	       recv(run->child.start_fd, &byte, 1, MSG_DONTWAIT) < 0 &&
+	       (errno == EAGAIN || errno == EINTR)) {
+		poll_once(run, SETTLE_POLL_MS);
+		check_clock(run);
+	}
+}
+
 static bool start_programs(struct run *run, const char *dir)
 {
 	run->program = rn_calloc(run->commands, sizeof(*run->program));
 	for (unsigned i = 0; i < run->commands && !run->interrupted && run->child.pidfd >= 0; i++) {
-		if (!rn_program_start(&run->program[i], i, run->command[i], dir, run->raw))
+		if (!rn_program_start(&run->program[i], i, run->command[i], dir, run->raw,
+				      run->options.virtual_time))
 			return false;
 		run->started++;
-		if (i + 1 < run->commands)
+		if (run->child.start_fd >= 0)
+			settle_virtually(run, i + 1 == run->commands);
+		else if (i + 1 < run->commands)
 			settle(run);
 	}
 	return true;

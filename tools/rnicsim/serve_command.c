@@ -124,7 +124,12 @@ int rn_serve_command(int argc, char **argv)
 	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &serve);
-	status = serve_scenario(&serve);
+	if (serve.options.virtual_time) {
+		fputs("rnicsim: serve: --virtual-time is for run only\n", stderr);
+		status = RN_EXIT_USAGE;
+	} else {
+		status = serve_scenario(&serve);
+	}
 	rn_options_fini(&serve.options);
 	return status;
 }

@@ -42,7 +42,8 @@ struct simulator {
 	struct rn_kernel *kernel;
 	struct rn_driver **driver;
 	struct rn_server *server;
-	unsigned ready; /* drivers that are up */
+	struct rn_virtual *virtual; /* NULL in free-run */
+	unsigned ready;		    /* drivers that are up */
 	int bring_up_error;
 	int stop_fd;
 	uint64_t start_ns; /* wall clock at the simulated time start_ps */
@@ -96,6 +97,10 @@ static void make_driver(struct simulator *s, unsigned host)
 	char *name = rn_asprintf("host%u.driver", host);
 
 	env.name = name;
+	if (s->virtual) {
+		env.event = rn_virtual_event;
+		env.event_arg = s->virtual;
+	}
 	rn_attributes_fill(s->scenario, host, &env.device, &env.port);
 	s->driver[host] = rn_driver_new(&env);
 	rn_driver_start(s->driver[host], driver_is_up, s);
@@ -123,6 +128,8 @@ static bool bring_up(struct simulator *s, const char *dir)
 			strerror(s->bring_up_error ? s->bring_up_error : ETIMEDOUT));
 	} else {
 		env.path = path;
+		if (s->virtual)
+			rn_virtual_fill_server_env(s->virtual, &env);
 		s->server = rn_server_new(&env, &error);
 		if (!s->server)
 			fprintf(stderr, "rnicsim: %s: %s\n", path, strerror(error));
@@ -243,6 +250,12 @@ static bool report(struct simulator *s, const struct rn_config *config, uint64_t
 		.largest_lag_s = (double)s->largest_lag_ps / (double)PS_PER_S,
 		.wakes = rn_sim_wakes(s->sim),
 	};
+	struct rn_virtual_counts counts;
+
+	if (s->virtual) {
+		rn_virtual_get_counts(s->virtual, &counts);
+		outcome.virtual_time = &counts;
+	}
 
 	rn_stats_settle(rn_system_stats(s->system));
 	if (!s->options->quiet)
@@ -263,6 +276,34 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
+static bool virtual_must_stop(void *arg)
+{
+	return must_stop(arg);
+}
+
+static void virtual_advanced(void *arg)
+{
+	end_warmup(arg);
+}
+
+static void make_virtual(struct simulator *s)
+{
+	const struct rn_virtual_env env = {
+		.scenario = s->scenario,
+		.system = s->system,
+		.kernel = s->kernel,
+		.driver = s->driver,
+		.stop_fd = s->stop_fd,
+		.start_fd = s->options->start_fd,
+		.must_stop = virtual_must_stop,
+		.advanced = virtual_advanced,
+		.arg = s,
+	};
+
+	if (s->options->virtual_time)
+		s->virtual = rn_virtual_new(&env);
+}
+
 static int run(struct simulator *s, const struct rn_config *config, const char *dir, int ready_fd)
 {
 	uint64_t end_ps;
@@ -279,7 +320,10 @@ static int run(struct simulator *s, const struct rn_config *config, const char *
 	if (write(ready_fd, "", 1) != 1)
 		return RN_EXIT_SIMULATOR;
 	close(ready_fd);
-	serve(s);
+	if (s->virtual)
+		rn_virtual_serve(s->virtual, s->server);
+	else
+		serve(s);
 	end_ps = rn_sim_now_ps(s->sim);
 	if (s->warmup_end_ps)
 		fprintf(stderr,
@@ -312,7 +356,10 @@ int rn_simulator_run(const struct rn_options *options, const struct rn_scenario 
 	s.sim = rn_system_sim(s.system);
 	s.kernel = rn_kernel_new(s.sim);
 	s.driver = rn_calloc(scenario->hosts, sizeof(*s.driver));
+	make_virtual(&s);
 	status = run(&s, config, dir, ready_fd);
+	if (s.virtual)
+		rn_virtual_free(s.virtual);
 	for (unsigned i = 0; i < scenario->hosts; i++)
 		if (s.driver[i])
 			rn_driver_free(s.driver[i]);

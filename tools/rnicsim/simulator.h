@@ -11,6 +11,7 @@
 #include "driver/driver.h"
 #include "options.h"
 #include "system/system.h"
+#include "virtual_time.h"
 
 /* What a report is made of. */
 struct rn_outcome {
@@ -23,6 +24,7 @@ struct rn_outcome {
 	double wall_s;
 	double largest_lag_s; /* of simulated time behind the wall clock */
 	uint64_t wakes;
+	const struct rn_virtual_counts *virtual_time; /* NULL in free-run */
 };
 
 /**

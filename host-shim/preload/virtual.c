@@ -1,0 +1,415 @@
+/*
+ * The thread's side of the baton: charging, waiting, and how a process joins virtual time.
+ */
+#include "preload/virtual.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "driver/uapi.h"
+
+#define SPIN_TRIES 400
+#define YIELD_TRIES 300
+#define QUANTUM_PS 1000000000u /* a thread's clock runs ahead of the others by at most 1 ms */
+
+static struct rn_time_page *page;
+static __thread struct rn_time_slot *own;
+static __thread unsigned native;
+static __thread uint64_t quantum_ps; /* clock at which the others get a turn */
+
+bool rn_virtual_is_on(void)
+{
+	return own && !native && !atomic_load_explicit(&page->dead, memory_order_relaxed);
+}
+
+bool rn_virtual_is_running(void)
+{
+	return rn_virtual_is_on() &&
+	       atomic_load_explicit(&own->state, memory_order_relaxed) == RN_TIME_RUNNING;
+}
+
+struct rn_time_page *rn_virtual_page(void)
+{
+	return page;
+}
+
+void rn_virtual_enter_native(void)
+{
+	native++;
+}
+
+void rn_virtual_leave_native(void)
+{
+	native--;
+}
+
+/* --- waiting --- */
+
+static bool is_waiting(void)
+{
+	return atomic_load_explicit(&own->state, memory_order_acquire) == RN_TIME_WAITING;
+}
+
+static void sleep_on_slot(void)
+{
+	const struct timespec limit = {.tv_sec = 1};
+
+	atomic_store(&own->asleep, 1);
+	while (is_waiting())
+		syscall(SYS_futex, &own->state, FUTEX_WAIT, RN_TIME_WAITING, &limit, NULL, 0);
+	atomic_store(&own->asleep, 0);
+}
+
+static void wait_for_baton(void)
+{
+	const int saved_errno = errno;
+
+	for (unsigned tries = 0; is_waiting(); tries++) {
+		if (tries < SPIN_TRIES)
+			__builtin_ia32_pause();
+		else if (tries < SPIN_TRIES + YIELD_TRIES)
+			syscall(SYS_sched_yield);
+		else
+			sleep_on_slot();
+	}
+	quantum_ps = own->now_ps + QUANTUM_PS;
+	errno = saved_errno;
+}
+
+static void give_baton(uint32_t on, uint64_t until_ps, uint64_t grid_ps)
+{
+	own->on = on;
+	own->until_ps = until_ps;
+	own->grid_ps = grid_ps;
+	atomic_store_explicit(&own->state, RN_TIME_WAITING, memory_order_release);
+	wait_for_baton();
+}
+
+/* Give the baton away; true when a virtual timer's handler has run. */
+static bool wait_once(uint32_t on, uint64_t until_ps, uint64_t grid_ps, bool *restart)
+{
+	const uint64_t timer_ps = rn_timers_next_ps();
+
+	give_baton(on, timer_ps < until_ps ? timer_ps : until_ps, grid_ps);
+	return own->now_ps >= rn_timers_next_ps() && rn_timers_fire(own->now_ps, restart);
+}
+
+void rn_virtual_settle(void)
+{
+	bool restart;
+
+	if (rn_virtual_is_on())
+		wait_once(0, own->now_ps, 0, &restart);
+}
+
+enum rn_waited rn_virtual_wait_for(bool (*look)(void *arg), void *arg, uint64_t until_ps,
+				   bool *restart)
+{
+	bool ignored;
+
+	while (!look(arg)) {
+		if (own->now_ps >= until_ps)
+			return RN_WAITED_TIMEOUT;
+		if (wait_once(RN_TIME_ON_LOOK, until_ps, 0, restart ? restart : &ignored))
+			return RN_WAITED_SIGNAL;
+		if (!rn_virtual_is_on())
+			return RN_WAITED_SIGNAL;
+	}
+	return RN_WAITED_OK;
+}
+
+enum rn_waited rn_virtual_sleep_until(uint64_t until_ps)
+{
+	bool restart;
+
+	do {
+		if (wait_once(0, until_ps, 0, &restart))
+			return RN_WAITED_SIGNAL;
+	} while (rn_virtual_is_on() && own->now_ps < until_ps);
+	return RN_WAITED_TIMEOUT;
+}
+
+void rn_virtual_wait_spawn(int pid)
+{
+	if (!rn_virtual_is_on())
+		return;
+	own->pid = pid;
+	give_baton(RN_TIME_ON_SPAWN, own->now_ps, 0);
+}
+
+void rn_virtual_wait_message(void)
+{
+	bool restart;
+
+	own->spins = 1;
+	wait_once(RN_TIME_ON_MESSAGE, RN_TIME_NO_LIMIT, 0, &restart);
+	rn_virtual_charge_ps(page->cost_ps[RN_TIME_MEMORY_POLL]);
+}
+
+void rn_virtual_set_examinable(bool on)
+{
+	if (page)
+		atomic_store(&page->examinable, on);
+}
+
+void rn_virtual_wait_turn(void)
+{
+	if (own)
+		wait_for_baton();
+}
+
+/* --- charging --- */
+
+/* The simulator has left this thread to itself: join again, at the time that it is now. */
+static void rejoin(void)
+{
+	if (atomic_load_explicit(&own->state, memory_order_relaxed) == RN_TIME_OUTSIDE)
+		give_baton(0, own->now_ps, 0);
+}
+
+uint64_t rn_virtual_now_ps(void)
+{
+	rejoin();
+	return own->now_ps;
+}
+
+void rn_virtual_charge_ps(uint64_t ps)
+{
+	bool restart;
+
+	if (!rn_virtual_is_on())
+		return;
+	rejoin();
+	own->now_ps += ps;
+	if (own->now_ps >= quantum_ps)
+		rn_virtual_settle();
+	if (own->now_ps >= rn_timers_next_ps())
+		rn_timers_fire(own->now_ps, &restart);
+}
+
+void rn_virtual_charge_call(void)
+{
+	if (rn_virtual_is_on())
+		rn_virtual_charge_ps(page->cost_ps[RN_TIME_SYSTEM_CALL]);
+}
+
+void rn_virtual_act(void)
+{
+	if (page)
+		atomic_store_explicit(&page->acted, 1, memory_order_relaxed);
+}
+
+/* --- for the verbs library --- */
+
+RN_EXPORT bool rn_time_is_on(void);
+RN_EXPORT uint64_t rn_time_now_ps(void);
+RN_EXPORT void rn_time_charge(enum rn_time_cost cost, unsigned count);
+RN_EXPORT void rn_time_settle(void);
+RN_EXPORT void rn_time_wait_change(void);
+RN_EXPORT void rn_time_wait_answer(void);
+RN_EXPORT void rn_time_touch_sockets(void);
+RN_EXPORT void rn_time_native(bool enter);
+
+bool rn_time_is_on(void)
+{
+	return rn_virtual_is_on();
+}
+
+uint64_t rn_time_now_ps(void)
+{
+	return rn_virtual_is_on() ? rn_virtual_now_ps() : 0;
+}
+
+void rn_time_charge(enum rn_time_cost cost, unsigned count)
+{
+	if (rn_virtual_is_on())
+		rn_virtual_charge_ps(page->cost_ps[cost] * count);
+}
+
+void rn_time_settle(void)
+{
+	rn_virtual_settle();
+}
+
+void rn_time_wait_change(void)
+{
+	bool restart;
+
+	if (rn_virtual_is_on())
+		wait_once(RN_TIME_ON_CHANGE, own->now_ps + page->horizon_ps,
+			  page->cost_ps[RN_TIME_POLL_MISS], &restart);
+}
+
+void rn_time_wait_answer(void)
+{
+	if (rn_virtual_is_on())
+		give_baton(RN_TIME_ON_ANSWER, RN_TIME_NO_LIMIT, 0);
+}
+
+void rn_time_touch_sockets(void)
+{
+	if (page)
+		atomic_store_explicit(&page->sockets, 1, memory_order_relaxed);
+}
+
+void rn_time_native(bool enter)
+{
+	if (enter)
+		rn_virtual_enter_native();
+	else
+		rn_virtual_leave_native();
+}
+
+/* --- joining --- */
+
+static int connect_to_simulator(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	const char *path = getenv(RN_ENV_SOCKET);
+	const size_t bytes = path ? strlen(path) : 0;
+	int fd;
+
+	if (!bytes || bytes >= sizeof(address.sun_path))
+		return -1;
+	memcpy(address.sun_path, path, bytes);
+	fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && syscall(SYS_connect, fd, &address,
+			       offsetof(struct sockaddr_un, sun_path) + bytes + 1)) {
+		syscall(SYS_close, fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* The answer's descriptor, -1 when there is no virtual time. */
+static int ask_for_page(int fd, uint64_t now_ps)
+{
+	const char *host = getenv(RN_ENV_HOST);
+	const struct rn_uapi_attach_time request = {
+		.req = {.op = RN_UAPI_ATTACH_TIME, .bytes = sizeof(request)},
+		.version = RN_UAPI_VERSION,
+		.host = host ? (uint32_t)strtoul(host, NULL, 10) : 0,
+		.tid = (uint32_t)syscall(SYS_gettid),
+		.now_ps = now_ps,
+	};
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct rn_uapi_rsp answer = {.error = EIO};
+	struct iovec part = {&answer, sizeof(answer)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	const struct cmsghdr *header;
+	int got = -1;
+
+	if (syscall(SYS_sendto, fd, &request, sizeof(request), MSG_NOSIGNAL, NULL, 0) !=
+		    sizeof(request) ||
+	    syscall(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC) <= 0 || answer.error)
+		return -1;
+	header = CMSG_FIRSTHDR(&message);
+	if (header && header->cmsg_type == SCM_RIGHTS)
+		memcpy(&got, CMSG_DATA(header), sizeof(got));
+	return got;
+}
+
+static void map_page(int page_fd)
+{
+	void *memory =
+		mmap(NULL, RN_TIME_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
+
+	if (memory == MAP_FAILED || ((struct rn_time_page *)memory)->magic != RN_TIME_MAGIC)
+		return;
+	page = memory;
+	own = &page->slot[0];
+}
+
+static void attach(uint64_t now_ps)
+{
+	const int fd = connect_to_simulator();
+	int page_fd;
+
+	if (fd < 0)
+		return;
+	page_fd = ask_for_page(fd, now_ps);
+	syscall(SYS_close, fd);
+	if (page_fd < 0)
+		return;
+	map_page(page_fd);
+	syscall(SYS_close, page_fd);
+}
+
+void rn_virtual_attach_child(uint64_t now_ps)
+{
+	if (page)
+		munmap(page, RN_TIME_PAGE_BYTES);
+	page = NULL;
+	own = NULL;
+	rn_timers_forget();
+	attach(now_ps);
+	rn_virtual_set_examinable(true);
+}
+
+__attribute__((constructor)) static void join(void)
+{
+	const int saved_errno = errno;
+
+	attach(0);
+	if (own) {
+		wait_for_baton();
+		rn_tsc_start();
+		rn_spin_start();
+		rn_virtual_set_examinable(true);
+	}
+	errno = saved_errno;
+}
+
+/* --- threads --- */
+
+int rn_virtual_reserve_slot(void)
+{
+	for (uint32_t n = 0; n < RN_TIME_SLOTS; n++) {
+		struct rn_time_slot *slot = &page->slot[n];
+
+		if (atomic_load(&slot->state) != RN_TIME_FREE)
+			continue;
+		slot->on = 0;
+		slot->tid = 0;
+		slot->now_ps = slot->until_ps = own->now_ps;
+		slot->grid_ps = 0;
+		if (atomic_load(&page->used) <= n)
+			atomic_store(&page->used, n + 1);
+		atomic_store(&slot->state, RN_TIME_WAITING);
+		return (int)n;
+	}
+	return -1;
+}
+
+void rn_virtual_take_slot(int slot)
+{
+	own = &page->slot[slot];
+	own->tid = (int32_t)syscall(SYS_gettid);
+	wait_for_baton();
+}
+
+void rn_virtual_drop_slot(void)
+{
+	struct rn_time_slot *slot = own;
+
+	if (!slot)
+		return;
+	own = NULL;
+	rn_virtual_act();
+	atomic_store(&slot->state, RN_TIME_FREE);
+}

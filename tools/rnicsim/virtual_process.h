@@ -1,0 +1,58 @@
+/*
+ * The processes of a run in virtual time, as the simulator sees them: their time pages, and a copy of what
+ * each waiting thread waits for.
+ */
+#ifndef RN_RNICSIM_VIRTUAL_PROCESS_H
+#define RN_RNICSIM_VIRTUAL_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bar/time_page.h"
+#include "system/scenario.h"
+
+struct rn_vthread {
+	bool waiting; /* what follows has been copied */
+	uint32_t on;
+	pid_t pid; /* of ON_SPAWN */
+	uint64_t now_ps, until_ps, grid_ps;
+	uint64_t seen; /* count of actions when it last looked */
+	uint64_t changed_ps;
+};
+
+struct rn_vprocess {
+	pid_t pid;
+	int pidfd;
+	unsigned host, ordinal;
+	bool answered;
+	uint64_t answered_ps;
+	struct rn_time_page *page;
+	int page_fd;
+	struct rn_vthread thread[RN_TIME_SLOTS];
+};
+
+/** A process with a time page of its own; NULL with *@error an errno. */
+struct rn_vprocess *rn_vprocess_new(pid_t pid, unsigned host, unsigned ordinal,
+				    const struct rn_scenario *scenario, int *error);
+void rn_vprocess_free(struct rn_vprocess *process);
+
+/** Slots that may be in use. */
+unsigned rn_vprocess_threads(const struct rn_vprocess *process);
+
+static inline enum rn_time_state rn_vthread_state(const struct rn_vprocess *process, unsigned n)
+{
+	return (enum rn_time_state)atomic_load_explicit(&process->page->slot[n].state,
+							memory_order_acquire);
+}
+
+/** Copy what a thread that has begun to wait waits for. */
+void rn_vthread_copy(struct rn_vprocess *process, unsigned n, uint64_t actions);
+
+/** Give slot @n the baton at virtual time @now_ps. */
+void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps);
+
+/** Time on the processor so far in ns; *@asleep: it is blocked in the kernel. 0 when unknown. */
+uint64_t rn_vthread_cpu_ns(const struct rn_vprocess *process, unsigned n, bool *asleep);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * Virtual time: who of a run's threads runs native code, and when simulated time passes. At any moment
+ * either one thread has the baton (host-shim/bar/time_page.h) or the simulator advances up to the earliest time at
+ * which a waiting thread goes on.
+ */
+#ifndef RN_RNICSIM_VIRTUAL_TIME_H
+#define RN_RNICSIM_VIRTUAL_TIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "driver/driver.h"
+#include "driver/server.h"
+#include "system/system.h"
+#include "systemc/kernel.h"
+
+/* From the supervisor: a program of the run has been started. The answer is one byte: start the next. */
+struct rn_virtual_start {
+	int32_t pid;
+	uint32_t more; /* 0: it is the last */
+};
+
+struct rn_virtual_env {
+	const struct rn_scenario *scenario;
+	struct rn_system *system;
+	struct rn_kernel *kernel;
+	struct rn_driver *const *driver;
+	int stop_fd;  /* readable: end */
+	int start_fd; /* struct rn_virtual_start come, bytes go */
+	bool (*must_stop)(void *arg);
+	void (*advanced)(void *arg); /* simulated time has passed */
+	void *arg;
+};
+
+/* What a report says about the clock of a run. */
+struct rn_virtual_counts {
+	uint64_t grants;   /* times a thread got the baton */
+	uint64_t outside;  /* times a thread blocked where nothing told when it would end */
+	uint64_t unproved; /* times a thread used its window of processor time without a call */
+	uint64_t outside_looks; /* times something came from outside the run */
+};
+
+struct rn_virtual;
+
+struct rn_virtual *rn_virtual_new(const struct rn_virtual_env *env);
+void rn_virtual_free(struct rn_virtual *virtual);
+
+/** The members of the server's environment that belong to virtual time. */
+void rn_virtual_fill_server_env(struct rn_virtual *virtual, struct rn_server_env *env);
+
+/** A driver's event hook. */
+void rn_virtual_event(void *arg, pid_t pid);
+
+/** Run until @must_stop says so. Afterwards no thread waits for the simulator any more. */
+void rn_virtual_serve(struct rn_virtual *virtual, struct rn_server *server);
+
+void rn_virtual_get_counts(const struct rn_virtual *virtual, struct rn_virtual_counts *counts);
+
+#endif
