@@ -17,6 +17,9 @@
 #define RN_TIME_SLOTS 128
 #define RN_TIME_NO_LIMIT UINT64_MAX
 
+/* Where the output of a run's programs leaves it: "device:node device:node", hexadecimal. */
+#define RN_ENV_OUTPUT "RNICSIM_OUTPUT"
+
 enum rn_time_state {
 	RN_TIME_FREE,	 /* no thread */
 	RN_TIME_RUNNING, /* native code runs; the simulator keeps off */
@@ -60,7 +63,8 @@ struct rn_time_slot {
 	uint32_t on;			     /* enum rn_time_on bits */
 	int32_t pid;			     /* of ON_SPAWN */
 	int32_t tid;
-	uint32_t spins;	   /* 1: this thread has been proved to spin on memory before */
+	uint32_t spins;		  /* 1: this thread has been proved to spin on memory before */
+	_Atomic uint32_t watched; /* 1: the simulator sleeps on the futex */
 	uint64_t now_ps;   /* the thread's virtual time; the simulator's to write before RUNNING */
 	uint64_t until_ps; /* the wait ends then at the latest */
 	uint64_t grid_ps;  /* a wait for a change ends at now + n * grid; 0: at once */
@@ -80,10 +84,12 @@ struct rn_time_page {
 	uint64_t cost_ps[RN_TIME_COSTS];
 	_Atomic uint32_t acted; /* set by the process: something another thread's look may show */
 	_Atomic uint32_t
-		sockets;       /* set by the process: its connection to the driver has something */
-	_Atomic uint32_t dead; /* set by the simulator: it ends, do not wait for it */
+		sockets; /* set by the process: its connection to the driver has something */
+	_Atomic uint32_t signalled;  /* set by the process with @acted: it has sent a signal */
+	_Atomic uint32_t dead;	     /* set by the simulator: it ends, do not wait for it */
 	_Atomic uint32_t examinable; /* set by the process: SIGURG asks a thread whether it spins */
 	_Atomic uint32_t used;	     /* slots 0 .. used-1 may be in use */
+	int32_t simulator_pid;
 	_Alignas(64) struct rn_time_slot slot[RN_TIME_SLOTS];
 };
 

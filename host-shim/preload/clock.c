@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/random.h"
 #include "preload/virtual.h"
 
 #define MONOTONIC_OFFSET_NS 1000000000000u /* a machine that has been up for 1000 s */
@@ -38,8 +39,12 @@ uint64_t rn_virtual_clock_ns(clockid_t clock, uint64_t ps)
 
 static uint64_t read_clock_ns(clockid_t clock)
 {
+	uint64_t ns;
+
 	rn_virtual_charge_ps(rn_virtual_page()->cost_ps[RN_TIME_CLOCK_READ]);
-	return rn_virtual_clock_ns(clock, rn_virtual_now_ps());
+	ns = rn_virtual_clock_ns(clock, rn_virtual_now_ps());
+	rn_seeds_saw_time(ns);
+	return ns;
 }
 
 RN_EXPORT int clock_gettime(clockid_t clock, struct timespec *time)

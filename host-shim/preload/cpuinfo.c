@@ -1,14 +1,18 @@
 /*
- * /proc/cpuinfo whose "cpu MHz" agree with the virtual time stamp counter.
+ * Files that have another content in virtual time: /proc/cpuinfo, whose "cpu MHz" agree with the virtual time stamp
+ * counter, and the system's random numbers.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "preload/random.h"
 #include "preload/virtual.h"
 
-#define PATH "/proc/cpuinfo"
+#define CPUINFO "/proc/cpuinfo"
 
 static void copy_lines(FILE *from, FILE *to)
 {
@@ -35,16 +39,60 @@ static FILE *open_cpuinfo(FILE *from)
 	return to;
 }
 
+static ssize_t read_random(void *cookie, char *data, size_t bytes)
+{
+	(void)cookie;
+	rn_random_fill(data, bytes);
+	return (ssize_t)bytes;
+}
+
+/* In virtual time another file than the one that the system has opened. */
+static FILE *replace(FILE *file, const char *path)
+{
+	const cookie_io_functions_t random = {.read = read_random};
+
+	if (!file || !rn_virtual_is_on())
+		return file;
+	if (!strcmp(path, CPUINFO))
+		return open_cpuinfo(file);
+	if (strcmp(path, "/dev/urandom") && strcmp(path, "/dev/random"))
+		return file;
+	fclose(file);
+	return fopencookie(NULL, "r", random);
+}
+
+/* The C library opens by a call of its own, which a named pipe would block. */
+static FILE *open_fifo(const char *path, const char *mode)
+{
+	const bool reads = mode[0] == 'r';
+	struct stat stat;
+	FILE *file;
+	int fd;
+
+	if (!rn_virtual_is_on() || strchr(mode, '+') || lstat(path, &stat) ||
+	    !S_ISFIFO(stat.st_mode))
+		return NULL;
+	fd = open(path, (reads ? O_RDONLY : O_WRONLY) | (strchr(mode, 'e') ? O_CLOEXEC : 0));
+	file = fd < 0 ? NULL : fdopen(fd, mode);
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
 RN_EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
 {
-	FILE *file = RN_REAL(fopen)(path, mode);
+	FILE *fifo = open_fifo(path, mode);
 
-	return rn_virtual_is_on() && !strcmp(path, PATH) ? open_cpuinfo(file) : file;
+	if (fifo)
+		return fifo;
+	return replace(RN_REAL(fopen)(path, mode), path);
 }
 
 RN_EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
 {
-	FILE *file = RN_REAL(fopen64)(path, mode);
+	FILE *fifo = open_fifo(path, mode);
 
-	return rn_virtual_is_on() && !strcmp(path, PATH) ? open_cpuinfo(file) : file;
+	if (fifo)
+		return fifo;
+	return replace(RN_REAL(fopen64)(path, mode), path);
 }

@@ -1,56 +1,41 @@
 /*
- * Processes in virtual time: fork, waiting for children and signals. A child lives in virtual time from its
+ * Processes in virtual time: fork, waiting for children. A child lives in virtual time from its
  * first instruction, at its parent's time.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "preload/virtual.h"
+#include "preload/waits.h"
 
 pid_t vfork(void);
 
-static void in_child(const int pipe_fd[2], uint64_t now_ps)
-{
-	RN_REAL(close)(pipe_fd[0]);
-	rn_virtual_attach_child(now_ps);
-	rn_virtual_leave_native();
-	RN_REAL(close)(pipe_fd[1]);
-	rn_virtual_wait_turn();
-}
-
-/* Until the child has joined, or has died. */
-static void in_parent(const int pipe_fd[2])
-{
-	char byte;
-
-	RN_REAL(close)(pipe_fd[1]);
-	while (RN_REAL(read)(pipe_fd[0], &byte, 1) < 0 && errno == EINTR)
-		;
-	RN_REAL(close)(pipe_fd[0]);
-	rn_virtual_leave_native();
-}
-
+/* The child joins at its parent's time; simulated time stands still until it has, and the parent goes first. */
 RN_EXPORT pid_t fork(void)
 {
-	int pipe_fd[2];
 	uint64_t now_ps;
 	pid_t pid;
 
-	if (!rn_virtual_is_on() || pipe2(pipe_fd, O_CLOEXEC))
+	if (!rn_virtual_is_on())
 		return RN_REAL(fork)();
 	rn_virtual_charge_call();
 	now_ps = rn_virtual_now_ps();
 	rn_virtual_enter_native();
+	/* A question would make the system begin the fork again. */
+	rn_virtual_set_examinable(false);
 	pid = RN_REAL(fork)();
 	if (pid == 0)
-		in_child(pipe_fd, now_ps);
+		rn_virtual_attach_child(now_ps);
 	else
-		in_parent(pipe_fd);
+		rn_virtual_set_examinable(true);
+	rn_virtual_leave_native();
+	if (pid == 0)
+		rn_virtual_wait_turn();
+	else if (pid > 0)
+		rn_virtual_wait_spawn(pid);
 	return pid;
 }
 
@@ -83,20 +68,14 @@ static bool look_child(void *arg)
 
 static pid_t wait_child(struct child_look *look)
 {
-	bool restart = false;
-
 	rn_virtual_charge_call();
 	if (look->options & WNOHANG) {
 		rn_virtual_settle();
 		look_child(look);
-	} else {
-		while (rn_virtual_wait_for(look_child, look, RN_TIME_NO_LIMIT, &restart) !=
-		       RN_WAITED_OK) {
-			if (!rn_virtual_is_on() || !restart) {
-				errno = EINTR;
-				return -1;
-			}
-		}
+	} else if (!rn_wait_call(look_child, look, RN_TIME_NO_LIMIT, 0)) {
+		return -1;
+	} else if (!look->result) {
+		return RN_REAL(wait4)(look->pid, look->status, look->options, look->usage);
 	}
 	if (look->error)
 		errno = look->error;
@@ -112,9 +91,7 @@ RN_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 
 RN_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
 {
-	struct child_look look = {pid, options, status, NULL, 0, 0};
-
-	return rn_virtual_is_on() ? wait_child(&look) : RN_REAL(waitpid)(pid, status, options);
+	return wait4(pid, status, options, NULL);
 }
 
 RN_EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
@@ -127,29 +104,44 @@ RN_EXPORT pid_t wait(int *status)
 	return wait4(-1, status, 0, NULL);
 }
 
-/* --- signals --- */
+struct id_look {
+	idtype_t type;
+	id_t id;
+	siginfo_t info;
+	int options;
+	int error;
+};
 
-static bool look_pending(void *arg)
+static bool look_id(void *arg)
 {
-	const sigset_t *mask = arg;
-	sigset_t pending;
+	struct id_look *look = arg;
 
-	sigpending(&pending);
-	for (int signo = 1; signo < _NSIG; signo++)
-		if (sigismember(&pending, signo) == 1 && sigismember(mask, signo) != 1)
-			return true;
-	return false;
+	look->info.si_pid = 0;
+	look->error = syscall(SYS_waitid, look->type, look->id, &look->info,
+			      look->options | WNOHANG, NULL)
+			      ? errno
+			      : 0;
+	return look->error || look->info.si_pid;
 }
 
-RN_EXPORT int sigsuspend(const sigset_t *mask)
+RN_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
-	sigset_t wanted = *mask;
+	struct id_look look = {.type = type, .id = id, .options = options};
 
 	if (!rn_virtual_is_on())
-		return RN_REAL(sigsuspend)(mask);
+		return RN_REAL(waitid)(type, id, info, options);
 	rn_virtual_charge_call();
-	if (rn_virtual_wait_for(look_pending, &wanted, RN_TIME_NO_LIMIT, NULL) == RN_WAITED_OK)
-		return RN_REAL(sigsuspend)(mask);
-	errno = EINTR;
-	return -1;
+	if (options & WNOHANG) {
+		rn_virtual_settle();
+		look_id(&look);
+	} else if (!rn_wait_call(look_id, &look, RN_TIME_NO_LIMIT, 0)) {
+		return -1;
+	}
+	if (look.error) {
+		errno = look.error;
+		return -1;
+	}
+	if (info)
+		*info = look.info;
+	return 0;
 }

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/virtual.h"
+#include "preload/waits.h"
 
 static uint64_t ps_of(const struct timespec *time)
 {
@@ -17,12 +17,19 @@ static uint64_t ps_of(const struct timespec *time)
 	return seconds * RN_PS_PER_S + (uint64_t)time->tv_nsec * RN_PS_PER_NS;
 }
 
+static bool never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+/* Any handler interrupts it, SA_RESTART or not. */
 static int sleep_until(uint64_t until_ps, struct timespec *rest)
 {
 	uint64_t left_ps;
 
 	rn_virtual_charge_call();
-	if (rn_virtual_sleep_until(until_ps) == RN_WAITED_TIMEOUT)
+	if (rn_wait(never, NULL, until_ps, NULL) == RN_WAITED_TIMEOUT)
 		return 0;
 	left_ps = until_ps > rn_virtual_now_ps() ? until_ps - rn_virtual_now_ps() : 0;
 	if (rest) {

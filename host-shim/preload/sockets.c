@@ -118,9 +118,9 @@ static int connect_really(int fd, const struct sockaddr *address, socklen_t byte
 	union rn_address kernel;
 
 	if (!is_active() || !translate(fd, address, bytes, &kernel))
-		return real.connect(fd, address, bytes);
+		return rn_descriptor_connect(real.connect, fd, address, bytes);
 	bind_source(fd, address, bytes);
-	return real.connect(fd, &kernel.any, bytes);
+	return rn_descriptor_connect(real.connect, fd, &kernel.any, bytes);
 }
 
 RN_EXPORT int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t bytes)

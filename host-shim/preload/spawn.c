@@ -2,13 +2,9 @@
  * Starting programs in virtual time. The counter of the processor must not stay trapped across exec: the next
  * program's loader reads it before anybody could catch that.
  */
-#include <errno.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
+#include <stdint.h>
 #include <unistd.h>
 
 #include "preload/virtual.h"
@@ -101,10 +97,7 @@ RN_EXPORT int execle(const char *path, const char *first, ...)
 	return execve(path, argv, env);
 }
 
-typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *,
-			   const posix_spawnattr_t *, char *const[], char *const[]);
-
-static int spawn(spawn_function *real, pid_t *pid, const char *file,
+static int spawn(__typeof__(&posix_spawn) real, pid_t *pid, const char *file,
 		 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
 		 char *const argv[], char *const env[])
 {
@@ -136,47 +129,4 @@ RN_EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
 			   char *const env[restrict])
 {
 	return spawn(RN_REAL(posix_spawnp), pid, file, actions, attributes, argv, env);
-}
-
-RN_EXPORT FILE *popen(const char *command, const char *type)
-{
-	FILE *stream;
-
-	rn_tsc_trap(false);
-	stream = RN_REAL(popen)(command, type);
-	rn_tsc_trap(true);
-	return stream;
-}
-
-static void run_shell(const char *command, const sigset_t *mask)
-{
-	sigprocmask(SIG_SETMASK, mask, NULL);
-	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-	_exit(127);
-}
-
-RN_EXPORT int system(const char *command)
-{
-	const struct sigaction ignore = {.sa_handler = SIG_IGN};
-	struct sigaction interrupt, quit;
-	sigset_t block, old;
-	int status = -1;
-	pid_t pid;
-
-	if (!command || !rn_virtual_is_on())
-		return RN_REAL(system)(command);
-	sigemptyset(&block);
-	sigaddset(&block, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &block, &old);
-	pid = fork();
-	if (pid == 0)
-		run_shell(command, &old);
-	sigaction(SIGINT, &ignore, &interrupt);
-	sigaction(SIGQUIT, &ignore, &quit);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	sigaction(SIGINT, &interrupt, NULL);
-	sigaction(SIGQUIT, &quit, NULL);
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	return status;
 }

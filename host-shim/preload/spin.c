@@ -188,6 +188,9 @@ static void on_examine(int signo, siginfo_t *info, void *context)
 
 	(void)signo;
 	(void)info;
+	/* A question while the answer is being found would begin all over. */
+	if (regs[REG_EFL] & TRAP_FLAG)
+		return;
 	if (!rn_virtual_is_running() || !is_harmless((uintptr_t)regs[REG_RIP]))
 		return;
 	memset(&proof, 0, sizeof(proof));

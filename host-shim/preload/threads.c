@@ -1,46 +1,106 @@
 /*
- * Threads of a program in virtual time: of all threads of a run one runs native code, so a lock that another
- * thread holds is waited for in the shim, and so are conditions, semaphores and the end of threads.
+ * Life of threads in virtual time: a slot for each, waiting for their end, cancelling them.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "preload/virtual.h"
+#include "preload/locks.h"
+#include "preload/waits.h"
 
-/* Several versions of these are in the C library; programs of today use this one. */
-#define CONDITION_VERSION "GLIBC_2.3.2"
-#define RN_REAL_CONDITION(name)                                                                    \
-	(__extension__({                                                                           \
-		static __typeof__(&(name)) real_;                                                  \
-		if (!real_)                                                                        \
-			*(void **)&real_ = dlvsym(RTLD_NEXT, #name, CONDITION_VERSION);            \
-		real_;                                                                             \
-	}))
+#define OTHERS_TRIES 500
+#define OTHERS_US 100
 
 struct record {
 	void *(*run)(void *arg);
 	void *arg;
 	int slot;
 	pthread_t id;
-	bool done;
+	bool is_done, is_detached;
 	struct record *next;
 };
 
 static struct record *records;
-static _Atomic unsigned lock_waiters;
-static bool is_threaded; /* there has been a second thread */
+static __thread struct record *own; /* NULL in a process's first thread */
+static unsigned alive = 1;	    /* threads that have a slot */
 
 /* --- life of a thread --- */
+
+static void forget(const struct record *record)
+{
+	for (struct record **link = &records; *link; link = &(*link)->next)
+		if (*link == record) {
+			*link = record->next;
+			break;
+		}
+	free((void *)(uintptr_t)record);
+}
+
+static bool is_ending(const char *tid)
+{
+	char path[64], state = 'Z';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.20s/stat", tid);
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'Z';
+	if (file)
+		fclose(file);
+	return state == 'Z' || state == 'X';
+}
+
+/* Threads that have given their slots back may not have ended yet. */
+static bool are_others_gone(void)
+{
+	const long self = syscall(SYS_gettid);
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *entry;
+	bool gone = true;
+
+	while (tasks && gone && (entry = readdir(tasks)))
+		gone = entry->d_name[0] == '.' || strtol(entry->d_name, NULL, 10) == self ||
+		       is_ending(entry->d_name);
+	if (tasks)
+		closedir(tasks);
+	return gone;
+}
+
+/* The C library ends the process in its last thread: let that be one that is seen till then. */
+static void await_others(void)
+{
+	rn_virtual_enter_native();
+	for (unsigned tries = 0; tries < OTHERS_TRIES && !are_others_gone(); tries++)
+		RN_REAL(usleep)(OTHERS_US);
+	rn_virtual_leave_native();
+}
+
+/* The last one keeps its slot: the process ends, and what it does till then is seen. */
+static void leave(void)
+{
+	if (alive == 1) {
+		if (rn_virtual_is_on())
+			await_others();
+		return;
+	}
+	alive--;
+	rn_virtual_drop_slot();
+}
 
 static void finish(void *arg)
 {
 	struct record *record = arg;
 
-	record->done = true;
-	rn_virtual_drop_slot();
+	record->is_done = true;
+	own = NULL;
+	if (record->is_detached)
+		forget(record);
+	leave();
 }
 
 static void *start(void *arg)
@@ -49,10 +109,20 @@ static void *start(void *arg)
 	void *result;
 
 	rn_virtual_take_slot(record->slot);
+	own = record;
+	record->id = pthread_self();
 	pthread_cleanup_push(finish, record);
 	result = record->run(record->arg);
 	pthread_cleanup_pop(1);
 	return result;
+}
+
+static bool starts_detached(const pthread_attr_t *attr)
+{
+	int state = PTHREAD_CREATE_JOINABLE;
+
+	return attr && !pthread_attr_getdetachstate(attr, &state) &&
+	       state == PTHREAD_CREATE_DETACHED;
 }
 
 RN_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attr,
@@ -69,8 +139,12 @@ RN_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *restr
 		free(record);
 		return EAGAIN;
 	}
-	is_threaded = true;
-	*record = (struct record){.run = run, .arg = arg, .slot = slot, .next = records};
+	rn_locks_set_threaded();
+	*record = (struct record){.run = run,
+				  .arg = arg,
+				  .slot = slot,
+				  .is_detached = starts_detached(attr),
+				  .next = records};
 	error = RN_REAL(pthread_create)(id, attr, start, record);
 	if (error) {
 		atomic_store(&rn_virtual_page()->slot[slot].state, RN_TIME_FREE);
@@ -79,35 +153,50 @@ RN_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *restr
 	}
 	record->id = *id;
 	records = record;
+	alive++;
 	return 0;
+}
+
+RN_EXPORT void pthread_exit(void *result)
+{
+	void (*real)(void *) __attribute__((noreturn)) = RN_REAL(pthread_exit);
+
+	if (rn_virtual_is_on() && !own)
+		leave();
+	real(result);
+}
+
+/* --- its end --- */
+
+static struct record *of(pthread_t id)
+{
+	struct record *record = records;
+
+	while (record && !pthread_equal(record->id, id))
+		record = record->next;
+	return record;
 }
 
 static bool look_done(void *arg)
 {
 	const struct record *record = arg;
 
-	return record->done;
+	return record->is_done;
 }
 
-/* Wait until the thread has given its slot back; what is left of it takes no time. */
-static enum rn_waited wait_done(pthread_t id, uint64_t until_ps)
+/* Wait until the thread has given its slot back; what is left of it takes no time. False: the time is over. */
+static bool wait_done(pthread_t id, uint64_t until_ps)
 {
-	struct record **link = &records;
+	struct record *record = of(id);
 	enum rn_waited waited = RN_WAITED_SIGNAL;
 
-	while (*link && !((*link)->id == id))
-		link = &(*link)->next;
-	if (!*link)
-		return RN_WAITED_OK;
+	if (!record || record == own)
+		return true;
 	while (waited == RN_WAITED_SIGNAL && rn_virtual_is_on())
-		waited = rn_virtual_wait_for(look_done, *link, until_ps, NULL);
-	if ((*link)->done) {
-		struct record *record = *link;
-
-		*link = record->next;
-		free(record);
-	}
-	return waited;
+		waited = rn_wait(look_done, record, until_ps, NULL);
+	if (record->is_done)
+		forget(record);
+	return waited != RN_WAITED_TIMEOUT;
 }
 
 RN_EXPORT int pthread_join(pthread_t id, void **result)
@@ -117,189 +206,114 @@ RN_EXPORT int pthread_join(pthread_t id, void **result)
 	return RN_REAL(pthread_join)(id, result);
 }
 
-/* --- mutexes --- */
-
-static bool look_mutex(void *arg)
+RN_EXPORT int pthread_clockjoin_np(pthread_t id, void **result, clockid_t clock,
+				   const struct timespec *time)
 {
-	return RN_REAL(pthread_mutex_trylock)(arg) != EBUSY;
+	if (rn_virtual_is_on() && time && rn_virtual_has_clock(clock)) {
+		if (!wait_done(id, rn_wait_deadline_ps(clock, time)))
+			return ETIMEDOUT;
+		return RN_REAL(pthread_join)(id, result);
+	}
+	return RN_REAL(pthread_clockjoin_np)(id, result, clock, time);
 }
 
-RN_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
+RN_EXPORT int pthread_timedjoin_np(pthread_t id, void **result, const struct timespec *time)
 {
-	int error;
+	return time ? pthread_clockjoin_np(id, result, CLOCK_REALTIME, time)
+		    : pthread_join(id, result);
+}
 
-	if (!is_threaded || !rn_virtual_is_on())
-		return RN_REAL(pthread_mutex_lock)(mutex);
-	error = RN_REAL(pthread_mutex_trylock)(mutex);
-	if (error != EBUSY)
+RN_EXPORT int pthread_tryjoin_np(pthread_t id, void **result)
+{
+	const struct record *record = of(id);
+
+	if (!rn_virtual_is_on() || !record || record == own)
+		return RN_REAL(pthread_tryjoin_np)(id, result);
+	if (record->is_done)
+		return pthread_join(id, result);
+	rn_wait_missed(record);
+	return EBUSY;
+}
+
+RN_EXPORT int pthread_detach(pthread_t id)
+{
+	struct record *record = of(id);
+	const int error = RN_REAL(pthread_detach)(id);
+
+	if (!record || error)
 		return error;
-	lock_waiters++;
-	while (rn_virtual_is_on() &&
-	       rn_virtual_wait_for(look_mutex, mutex, RN_TIME_NO_LIMIT, NULL) != RN_WAITED_OK)
-		;
-	lock_waiters--;
-	return rn_virtual_is_on() ? 0 : RN_REAL(pthread_mutex_lock)(mutex);
+	record->is_detached = true;
+	if (record->is_done)
+		forget(record);
+	return 0;
 }
 
-RN_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
+/* A thread that waits looks whether it is to end. */
+RN_EXPORT int pthread_cancel(pthread_t id)
 {
-	const int error = RN_REAL(pthread_mutex_unlock)(mutex);
+	const int error = RN_REAL(pthread_cancel)(id);
 
-	if (lock_waiters)
-		rn_virtual_act();
+	rn_virtual_act();
 	return error;
 }
 
-/* --- conditions --- */
+/* --- once --- */
 
-struct waiter {
-	const pthread_cond_t *condition;
-	bool signalled;
-	struct waiter *next;
+/* Who runs an initialisation may wait in it: others then wait here. */
+struct running {
+	pthread_once_t *control;
+	struct running *next;
 };
 
-static struct waiter *waiters; /* oldest first */
+static struct running *running;
 
-static bool look_signalled(void *arg)
+static bool look_over(void *arg)
 {
-	const struct waiter *waiter = arg;
-
-	return waiter->signalled;
+	for (const struct running *one = running; one; one = one->next)
+		if (one->control == arg)
+			return false;
+	return true;
 }
 
-static void remove_waiter(const struct waiter *waiter)
+static void stop_running(void *arg)
 {
-	for (struct waiter **link = &waiters; *link; link = &(*link)->next)
-		if (*link == waiter) {
-			*link = waiter->next;
-			return;
+	for (struct running **link = &running; *link; link = &(*link)->next)
+		if (*link == arg) {
+			*link = (*link)->next;
+			break;
 		}
+	rn_virtual_act();
 }
 
-static int wait_condition(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t until_ps)
+#define ONCE_DONE 2 /* bit of a control */
+
+RN_EXPORT int pthread_once(pthread_once_t *control, void (*run)(void))
 {
-	struct waiter waiter = {.condition = condition}, **link = &waiters;
-	enum rn_waited waited;
+	struct running one = {control, running};
+	int result;
 
-	while (*link)
-		link = &(*link)->next;
-	*link = &waiter;
-	pthread_mutex_unlock(mutex);
-	do
-		waited = rn_virtual_wait_for(look_signalled, &waiter, until_ps, NULL);
-	while (waited == RN_WAITED_SIGNAL && rn_virtual_is_on());
-	remove_waiter(&waiter);
-	pthread_mutex_lock(mutex);
-	return waited == RN_WAITED_TIMEOUT ? ETIMEDOUT : 0;
-}
-
-RN_EXPORT int pthread_cond_wait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex)
-{
-	if (!rn_virtual_is_on())
-		return RN_REAL_CONDITION(pthread_cond_wait)(condition, mutex);
-	return wait_condition(condition, mutex, RN_TIME_NO_LIMIT);
-}
-
-/* A time far below the epoch's is one of CLOCK_MONOTONIC: the condition does not say which it uses. */
-static uint64_t ps_of_deadline(const struct timespec *time)
-{
-	const uint64_t ns = (uint64_t)time->tv_sec * RN_NS_PER_S + (uint64_t)time->tv_nsec;
-	const uint64_t epoch_ns = rn_virtual_clock_ns(CLOCK_REALTIME, 0);
-	const uint64_t base_ns =
-		ns >= epoch_ns / 2 ? epoch_ns : rn_virtual_clock_ns(CLOCK_MONOTONIC, 0);
-
-	if (ns <= base_ns)
-		return 0;
-	return ns - base_ns > RN_TIME_NO_LIMIT / RN_PS_PER_NS / 2 ? RN_TIME_NO_LIMIT
-								  : (ns - base_ns) * RN_PS_PER_NS;
-}
-
-RN_EXPORT int pthread_cond_timedwait(pthread_cond_t *restrict condition,
-				     pthread_mutex_t *restrict mutex,
-				     const struct timespec *restrict time)
-{
-	if (!rn_virtual_is_on())
-		return RN_REAL_CONDITION(pthread_cond_timedwait)(condition, mutex, time);
-	return wait_condition(condition, mutex, ps_of_deadline(time));
-}
-
-RN_EXPORT int pthread_cond_clockwait(pthread_cond_t *restrict condition,
-				     pthread_mutex_t *restrict mutex, clockid_t clock,
-				     const struct timespec *restrict time)
-{
-	if (!rn_virtual_is_on())
-		return RN_REAL(pthread_cond_clockwait)(condition, mutex, clock, time);
-	return wait_condition(condition, mutex, ps_of_deadline(time));
-}
-
-static void signal_waiters(const pthread_cond_t *condition, bool all)
-{
-	for (struct waiter *waiter = waiters; waiter; waiter = waiter->next) {
-		if (waiter->condition != condition || waiter->signalled)
-			continue;
-		waiter->signalled = true;
-		rn_virtual_act();
-		if (!all)
-			return;
+	if (*control & ONCE_DONE || !rn_virtual_is_on() || !rn_locks_are_threaded())
+		return RN_REAL(pthread_once)(control, run);
+	if (!look_over(control)) {
+		rn_wait_stubbornly(look_over, control, RN_TIME_NO_LIMIT, NULL);
+		return pthread_once(control, run);
 	}
-}
-
-RN_EXPORT int pthread_cond_signal(pthread_cond_t *condition)
-{
-	signal_waiters(condition, false);
-	return RN_REAL_CONDITION(pthread_cond_signal)(condition);
-}
-
-RN_EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
-{
-	signal_waiters(condition, true);
-	return RN_REAL_CONDITION(pthread_cond_broadcast)(condition);
-}
-
-/* --- semaphores --- */
-
-static bool look_semaphore(void *arg)
-{
-	return RN_REAL(sem_trywait)(arg) == 0;
-}
-
-static int wait_semaphore(sem_t *semaphore, uint64_t until_ps)
-{
-	bool restart = false;
-
-	for (;;) {
-		switch (rn_virtual_wait_for(look_semaphore, semaphore, until_ps, &restart)) {
-		case RN_WAITED_OK:
-			return 0;
-		case RN_WAITED_TIMEOUT:
-			errno = ETIMEDOUT;
-			return -1;
-		case RN_WAITED_SIGNAL:
-			if (restart && rn_virtual_is_on())
-				break;
-			errno = EINTR;
-			return -1;
-		}
-	}
-}
-
-RN_EXPORT int sem_wait(sem_t *semaphore)
-{
-	return rn_virtual_is_on() ? wait_semaphore(semaphore, RN_TIME_NO_LIMIT)
-				  : RN_REAL(sem_wait)(semaphore);
-}
-
-RN_EXPORT int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict time)
-{
-	return rn_virtual_is_on() ? wait_semaphore(semaphore, ps_of_deadline(time))
-				  : RN_REAL(sem_timedwait)(semaphore, time);
-}
-
-RN_EXPORT int sem_post(sem_t *semaphore)
-{
-	const int result = RN_REAL(sem_post)(semaphore);
-
-	if (rn_virtual_is_on())
-		rn_virtual_act();
+	running = &one;
+	pthread_cleanup_push(stop_running, &one);
+	result = RN_REAL(pthread_once)(control, run);
+	pthread_cleanup_pop(1);
 	return result;
+}
+
+/* --- a child has one thread --- */
+
+static void forget_others(void)
+{
+	alive = 1;
+	running = NULL;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forget_others);
 }

@@ -1,11 +1,12 @@
 /*
- * Timers of a process in virtual time: alarm and setitimer(ITIMER_REAL), POSIX timers that send a signal, and
- * timerfds (an eventfd that is written when the time has come). A timer fires in whichever thread of the process
- * first gets that far: its signal is sent to that thread.
+ * Timers of a process in virtual time: alarm and setitimer(ITIMER_REAL), POSIX timers that send a signal or start a
+ * thread, and timerfds (an eventfd that is written when the time has come). A timer fires in whichever thread of the
+ * process first gets that far: its signal is sent to that thread.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/virtual.h"
+#include "preload/waits.h"
 
 #define TIMERS_MAX 64
 #define ALARM_TIMER 0 /* the first is alarm's and ITIMER_REAL's */
@@ -23,6 +24,9 @@ struct timer {
 	bool used;
 	bool is_fd;
 	int fd, signo;
+	pid_t tid; /* 0: any thread */
+	union sigval value;
+	void (*run)(union sigval value); /* in a thread of its own; NULL: a signal */
 	clockid_t clock;
 	uint64_t due_ps; /* RN_TIME_NO_LIMIT: not armed */
 	uint64_t interval_ps;
@@ -55,15 +59,64 @@ void rn_timers_forget(void)
 	find_next();
 }
 
-static void send_signal(int signo, bool *restart, bool *handled)
+static bool interrupts(int signo, bool *restart)
 {
 	struct sigaction action;
 
-	if (!sigaction(signo, NULL, &action) && action.sa_handler != SIG_IGN) {
-		*restart = action.sa_flags & SA_RESTART;
-		*handled = true;
+	if (rn_wait_has_blocked(signo) || sigaction(signo, NULL, &action) ||
+	    (!(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_IGN))
+		return false;
+	*restart = action.sa_flags & SA_RESTART;
+	return true;
+}
+
+/* To this thread, or to whichever waits for it when this one has it blocked. */
+static void send_signal(const struct timer *timer, bool *restart, bool *handled)
+{
+	siginfo_t info = {.si_signo = timer->signo, .si_code = SI_TIMER};
+
+	info.si_value = timer->value;
+	info.si_overrun = (int)timer->overrun;
+	if (timer->tid && timer->tid != (pid_t)syscall(SYS_gettid)) {
+		syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), timer->tid, timer->signo,
+			&info);
+	} else if (timer->tid || !rn_wait_has_blocked(timer->signo)) {
+		*handled = interrupts(timer->signo, restart) || *handled;
+		syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid),
+			timer->signo, &info);
+	} else {
+		syscall(SYS_rt_sigqueueinfo, syscall(SYS_getpid), timer->signo, &info);
 	}
-	syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signo);
+	rn_virtual_act();
+}
+
+struct notice {
+	void (*run)(union sigval value);
+	union sigval value;
+};
+
+static void *run_notice(void *arg)
+{
+	const struct notice notice = *(struct notice *)arg;
+
+	free(arg);
+	notice.run(notice.value);
+	return NULL;
+}
+
+/* Each expiration has a thread of its own. */
+static void start_thread(const struct timer *timer)
+{
+	struct notice *notice = malloc(sizeof(*notice));
+	pthread_t id;
+
+	if (!notice)
+		return;
+	*notice = (struct notice){timer->run, timer->value};
+	if (pthread_create(&id, NULL, run_notice, notice))
+		free(notice);
+	else
+		pthread_detach(id);
 }
 
 static void advance(struct timer *timer, uint64_t now_ps, uint64_t *expirations)
@@ -90,12 +143,14 @@ bool rn_timers_fire(uint64_t now_ps, bool *restart)
 		advance(timer, now_ps, &expirations);
 		find_next();
 		if (timer->is_fd) {
-			if (write(timer->fd, &expirations, sizeof(expirations)) < 0)
+			if (syscall(SYS_write, timer->fd, &expirations, sizeof(expirations)) < 0)
 				continue;
 			rn_virtual_act();
+		} else if (timer->run) {
+			start_thread(timer);
 		} else if (timer->signo) {
 			timer->overrun = expirations - 1;
-			send_signal(timer->signo, restart, &handled);
+			send_signal(timer, restart, &handled);
 		}
 	}
 	return handled;
@@ -217,22 +272,49 @@ static struct timer *of_handle(timer_t handle)
 	return timer > timers && timer < timers + TIMERS_MAX && timer->used ? timer : NULL;
 }
 
+static void set_event(struct timer *timer, timer_t handle, const struct sigevent *event)
+{
+	if (!event) {
+		timer->signo = SIGALRM;
+		timer->value.sival_ptr = handle;
+		return;
+	}
+	timer->value = event->sigev_value;
+	switch (event->sigev_notify) {
+	case SIGEV_THREAD:
+		timer->run = event->sigev_notify_function;
+		break;
+	case SIGEV_THREAD_ID:
+		timer->tid = event->_sigev_un._tid;
+		timer->signo = event->sigev_signo;
+		break;
+	case SIGEV_SIGNAL:
+		timer->signo = event->sigev_signo;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Processor time is the system's: what a program uses of it takes no virtual time. */
+static bool has_timer_clock(clockid_t clock)
+{
+	return rn_virtual_has_clock(clock) && clock != CLOCK_PROCESS_CPUTIME_ID &&
+	       clock != CLOCK_THREAD_CPUTIME_ID;
+}
+
 RN_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
 			   timer_t *restrict handle)
 {
 	struct timer *timer;
 
-	/* A timer that starts threads is left to the system. */
-	if (!rn_virtual_is_on() || !rn_virtual_has_clock(clock) ||
-	    (event && event->sigev_notify == SIGEV_THREAD))
+	if (!rn_virtual_is_on() || !has_timer_clock(clock))
 		return RN_REAL(timer_create)(clock, event, handle);
 	timer = new_timer(clock);
 	if (!timer)
 		return -1;
-	timer->signo = !event				   ? SIGALRM
-		       : event->sigev_notify == SIGEV_NONE ? 0
-							   : event->sigev_signo;
 	*handle = (timer_t)timer;
+	set_event(timer, *handle, event);
 	return 0;
 }
 

@@ -19,10 +19,8 @@
 
 #define VDSO_BYTES 0x4000u
 
-/* Picoseconds times hertz. */
-__extension__ typedef unsigned __int128 wide;
-
 static bool is_active;
+static bool have_handlers;
 static uintptr_t vdso;
 static struct sigaction others; /* the program's own for SIGSEGV */
 
@@ -43,7 +41,8 @@ static uint64_t virtual_counter(void)
 	rn_virtual_charge_ps(page->cost_ps[RN_TIME_CLOCK_READ]);
 	now_ps = rn_virtual_now_ps();
 	return now_ps / RN_PS_PER_S * page->tsc_hz +
-	       (uint64_t)((wide)(now_ps % RN_PS_PER_S) * page->tsc_hz / RN_PS_PER_S);
+	       (uint64_t)((__extension__(unsigned __int128)(now_ps % RN_PS_PER_S)) * page->tsc_hz /
+			  RN_PS_PER_S);
 }
 
 static uint64_t true_counter(void)
@@ -80,18 +79,26 @@ static void answer(ucontext_t *context, unsigned bytes)
 	regs[REG_RIP] += bytes;
 }
 
-static void pass_on(int signo, siginfo_t *info, void *context)
+/* The instruction faults again, and this time it counts; a signal that was sent has to be sent again. */
+static void die(const siginfo_t *info)
 {
 	const struct sigaction fatal = {.sa_handler = SIG_DFL};
 
-	if (others.sa_flags & SA_SIGINFO) {
+	RN_REAL(sigaction)(SIGSEGV, &fatal, NULL);
+	if (info->si_code <= 0)
+		syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGSEGV);
+}
+
+static void pass_on(int signo, siginfo_t *info, void *context)
+{
+	if (others.sa_flags & SA_SIGINFO)
 		others.sa_sigaction(signo, info, context);
-	} else if (others.sa_handler == SIG_DFL || others.sa_handler == SIG_IGN) {
-		/* The instruction faults again, and this time it counts. */
-		RN_REAL(sigaction)(SIGSEGV, &fatal, NULL);
-	} else {
+	else if (others.sa_handler == SIG_IGN && info->si_code <= 0)
+		return;
+	else if (others.sa_handler == SIG_DFL || others.sa_handler == SIG_IGN)
+		die(info);
+	else
 		others.sa_handler(signo);
-	}
 }
 
 static void on_fault(int signo, siginfo_t *info, void *context)
@@ -117,6 +124,7 @@ static void install(void)
 					       (others.sa_flags & SA_ONSTACK)};
 
 	action.sa_mask = others.sa_mask;
+	sigdelset(&action.sa_mask, SIGSEGV);
 	RN_REAL(sigaction)(SIGSEGV, &action, NULL);
 }
 
@@ -129,18 +137,39 @@ void rn_tsc_start(void)
 	rn_tsc_trap(true);
 }
 
+bool rn_signals_have_handlers(void)
+{
+	return have_handlers;
+}
+
+static void note_handler(__sighandler_t handler)
+{
+	have_handlers = have_handlers || (handler != SIG_DFL && handler != SIG_IGN);
+}
+
 RN_EXPORT int sigaction(int signo, const struct sigaction *restrict action,
 			struct sigaction *restrict old)
 {
-	if (signo != SIGSEGV || !is_active)
+	struct sigaction unmasked;
+
+	if (!is_active)
 		return RN_REAL(sigaction)(signo, action, old);
-	if (old)
-		*old = others;
-	if (action) {
-		others = *action;
-		install();
+	if (signo == SIGSEGV) {
+		if (old)
+			*old = others;
+		if (action) {
+			others = *action;
+			install();
+		}
+		return 0;
 	}
-	return 0;
+	/* The counter may be read in any handler. */
+	if (action) {
+		note_handler(action->sa_flags & SA_SIGINFO ? SIG_ERR : action->sa_handler);
+		unmasked = *action;
+		sigdelset(&unmasked.sa_mask, SIGSEGV);
+	}
+	return RN_REAL(sigaction)(signo, action ? &unmasked : NULL, old);
 }
 
 RN_EXPORT __sighandler_t signal(int signo, __sighandler_t handler)
@@ -148,6 +177,7 @@ RN_EXPORT __sighandler_t signal(int signo, __sighandler_t handler)
 	const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 	struct sigaction old;
 
+	note_handler(handler);
 	if (signo != SIGSEGV || !is_active)
 		return RN_REAL(signal)(signo, handler);
 	sigaction(signo, &action, &old);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +17,17 @@
 #include <unistd.h>
 
 #include "driver/uapi.h"
+#include "preload/waits.h"
 
-#define SPIN_TRIES 400
-#define YIELD_TRIES 300
+#define SPIN_TRIES_MIN 50
+#define SPIN_TRIES_MAX 4000
 #define QUANTUM_PS 1000000000u /* a thread's clock runs ahead of the others by at most 1 ms */
 
 static struct rn_time_page *page;
 static __thread struct rn_time_slot *own;
 static __thread unsigned native;
-static __thread uint64_t quantum_ps; /* clock at which the others get a turn */
+static __thread unsigned spin_tries = SPIN_TRIES_MAX; /* halved by each wait that was longer */
+static __thread uint64_t quantum_ps;		      /* clock at which the others get a turn */
 
 bool rn_virtual_is_on(void)
 {
@@ -56,7 +59,15 @@ void rn_virtual_leave_native(void)
 
 static bool is_waiting(void)
 {
-	return atomic_load_explicit(&own->state, memory_order_acquire) == RN_TIME_WAITING;
+	return atomic_load_explicit(&own->state, memory_order_acquire) == RN_TIME_WAITING &&
+	       !atomic_load_explicit(&page->dead, memory_order_relaxed);
+}
+
+/* A simulator that was killed cannot say that it ends. */
+static void look_for_simulator(void)
+{
+	if (syscall(SYS_kill, page->simulator_pid, 0) < 0 && errno == ESRCH)
+		atomic_store(&page->dead, 1);
 }
 
 static void sleep_on_slot(void)
@@ -65,33 +76,54 @@ static void sleep_on_slot(void)
 
 	atomic_store(&own->asleep, 1);
 	while (is_waiting())
-		syscall(SYS_futex, &own->state, FUTEX_WAIT, RN_TIME_WAITING, &limit, NULL, 0);
+		if (syscall(SYS_futex, &own->state, FUTEX_WAIT, RN_TIME_WAITING, &limit, NULL, 0) <
+			    0 &&
+		    errno == ETIMEDOUT)
+			look_for_simulator();
 	atomic_store(&own->asleep, 0);
 }
 
 static void wait_for_baton(void)
 {
 	const int saved_errno = errno;
+	unsigned tries = 0;
 
-	for (unsigned tries = 0; is_waiting(); tries++) {
-		if (tries < SPIN_TRIES)
-			__builtin_ia32_pause();
-		else if (tries < SPIN_TRIES + YIELD_TRIES)
-			syscall(SYS_sched_yield);
-		else
-			sleep_on_slot();
+	while (is_waiting() && tries++ < spin_tries)
+		__builtin_ia32_pause();
+	if (tries <= spin_tries) {
+		spin_tries = spin_tries * 2 < SPIN_TRIES_MAX ? spin_tries * 2 : SPIN_TRIES_MAX;
+	} else {
+		spin_tries = spin_tries / 2 > SPIN_TRIES_MIN ? spin_tries / 2 : SPIN_TRIES_MIN;
+		sleep_on_slot();
 	}
 	quantum_ps = own->now_ps + QUANTUM_PS;
 	errno = saved_errno;
 }
 
+static void set_state(struct rn_time_slot *slot, uint32_t state)
+{
+	atomic_store(&slot->state, state);
+	if (atomic_load(&slot->watched))
+		syscall(SYS_futex, &slot->state, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* A handler must not run while others do: signals come when the thread has the baton again. */
 static void give_baton(uint32_t on, uint64_t until_ps, uint64_t grid_ps)
 {
+	const bool holds = rn_signals_have_handlers();
+	sigset_t held, mask;
+
+	if (holds) {
+		rn_wait_held_signals(&held);
+		pthread_sigmask(SIG_BLOCK, &held, &mask);
+	}
 	own->on = on;
 	own->until_ps = until_ps;
 	own->grid_ps = grid_ps;
-	atomic_store_explicit(&own->state, RN_TIME_WAITING, memory_order_release);
+	set_state(own, RN_TIME_WAITING);
 	wait_for_baton();
+	if (holds)
+		pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 /* Give the baton away; true when a virtual timer's handler has run. */
@@ -206,6 +238,13 @@ void rn_virtual_act(void)
 {
 	if (page)
 		atomic_store_explicit(&page->acted, 1, memory_order_relaxed);
+}
+
+void rn_virtual_act_by_signal(void)
+{
+	if (page)
+		atomic_store(&page->signalled, 1);
+	rn_virtual_act();
 }
 
 /* --- for the verbs library --- */
@@ -411,5 +450,5 @@ void rn_virtual_drop_slot(void)
 		return;
 	own = NULL;
 	rn_virtual_act();
-	atomic_store(&slot->state, RN_TIME_FREE);
+	set_state(slot, RN_TIME_FREE);
 }

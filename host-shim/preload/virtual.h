@@ -55,6 +55,9 @@ void rn_virtual_settle(void);
 /** Something has been done that a look of another thread may show. */
 void rn_virtual_act(void);
 
+/** A signal has been sent: threads that wait for the NIC look too, and a process may have ended. */
+void rn_virtual_act_by_signal(void);
+
 enum rn_waited { RN_WAITED_OK, RN_WAITED_TIMEOUT, RN_WAITED_SIGNAL };
 
 /**
@@ -101,6 +104,8 @@ bool rn_timers_fire(uint64_t now_ps, bool *restart);
 /* tsc.c */
 void rn_tsc_trap(bool on);
 void rn_tsc_start(void);
+/** The program has installed a handler for some signal. */
+bool rn_signals_have_handlers(void);
 
 /* spin.c */
 void rn_spin_start(void);

@@ -130,6 +130,7 @@ class SystemTest(unittest.TestCase):
     """A test case with a folder of its own and ways to run the simulator in it."""
 
     maxDiff = None
+    CLOCK = ()  # options: which clock programs read; --free-run where the test kills or waits by the wall clock
 
     def setUp(self):
         self.folders = threading.local()
@@ -189,7 +190,7 @@ class SystemTest(unittest.TestCase):
 
     def arguments(self, *commands, options=(), capture=True, report=True, raw=True, folder=None):
         folder = folder or self.folder
-        arguments = [RNICSIM, "run", *options]
+        arguments = [RNICSIM, "run", *self.CLOCK, *options]
         arguments += ["--raw"] if raw else []
         arguments += ["--pcap", os.path.join(folder, "run.pcap")] if capture else []
         arguments += ["--report", os.path.join(folder, "run.json")] if report else []

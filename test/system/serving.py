@@ -92,10 +92,12 @@ def counters_of(report, host):
 class ServingTest(runs.SystemTest):
     """A test case with one `rnicsim serve`."""
 
+    CLOCK = ("--free-run",)
+
     def serve(self, *options):
         self.name = f"test{os.getpid()}"
         self.report_path = os.path.join(self.folder, "serve.json")
-        self.server = self.begin([runs.RNICSIM, "serve", "--quiet", "--name", self.name, "--report", self.report_path, *options],
+        self.server = self.begin([runs.RNICSIM, "serve", *self.CLOCK, "--quiet", "--name", self.name, "--report", self.report_path, *options],
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.server.stdout.readline()  # it says so when it serves
         self.simulator = simulator_of(self.server)

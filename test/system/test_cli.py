@@ -142,7 +142,7 @@ class Status(runs.SystemTest):
 
     def test_interrupt_ends_the_programs_and_keeps_the_results(self):
         marker = f"31{os.getpid()}"
-        process = self.begin(self.arguments(f"sleep {marker}", f"sleep {marker}"), stdout=subprocess.PIPE,
+        process = self.begin(self.arguments(f"sleep {marker}", f"sleep {marker}", options=["--free-run"]), stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT)
         deadline = time.monotonic() + 20
         while sum(runs.command_line(pid).startswith(f"sleep {marker}") for pid in os.listdir("/proc") if pid.isdigit()) < 2:

@@ -85,6 +85,8 @@ class Loss(runs.SystemTest):
 
 
 class Killed(runs.SystemTest):
+    CLOCK = ("--free-run",)
+
     def test_a_killed_program_leaves_the_others_alone(self):
         ports = [runs.free_port() for _ in range(3)]
         endless = f"ibv_rc_pingpong -g 0 -n 5000000 -p {ports[0]}"

@@ -51,7 +51,7 @@ bool rn_child_start(struct rn_child *child, const struct rn_options *options,
 	child->start_fd = -1;
 	child->status = 0;
 	if (pipe2(ready, O_CLOEXEC) != 0 || pipe2(stop, O_CLOEXEC) != 0 ||
-	    (options->virtual_time &&
+	    (!options->free_run && !options->is_open &&
 	     socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, start) != 0)) {
 		fprintf(stderr, "rnicsim: cannot make a pipe: %s\n", strerror(errno));
 		return false;

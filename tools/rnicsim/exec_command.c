@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -90,6 +91,8 @@ int rn_exec_command(int argc, char **argv)
 	if (!rn_program_set_environment(dir, (unsigned)join.host))
 		return RN_EXIT_SIMULATOR;
 	free(dir);
+	/* Addresses are in what programs print and send. */
+	personality(ADDR_NO_RANDOMIZE);
 	execvp(join.command[0], join.command);
 	fprintf(stderr, "rnicsim: %s: %s\n", join.command[0], strerror(errno));
 	return 127;

@@ -44,9 +44,9 @@ static const struct argp_option record_rows[] = {
 	{"permute", OPT_PERMUTE, "SEED", 0,
 	 "run blocks that are due at one instant in another order (results must not change)", 0},
 	{"virtual-time", OPT_VIRTUAL, NULL, 0,
-	 "programs read the simulated clock; two runs give the same bytes", 0},
+	 "programs read the simulated clock; two runs give the same bytes (default)", 0},
 	{"free-run", OPT_FREE_RUN, NULL, 0,
-	 "programs read the wall clock, which simulated time never passes (default)", 0},
+	 "programs read the wall clock, which simulated time never passes", 0},
 	{"quiet", OPT_QUIET, NULL, 0, "print no summary", 0},
 	{0},
 };
@@ -123,10 +123,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->record.permute_seed = (uint64_t)number(state, "permute", arg, 0, 1e15);
 		return 0;
 	case OPT_VIRTUAL:
-		options->virtual_time = true;
+		options->free_run = false;
 		return 0;
 	case OPT_FREE_RUN:
-		options->virtual_time = false;
+		options->free_run = true;
 		return 0;
 	case OPT_QUIET:
 		options->quiet = true;

@@ -19,7 +19,8 @@ struct rn_options {
 	bool wqe_timeline; /* stamps in the report */
 	double warmup_ms;  /* simulated time cut off the statistics */
 	bool quiet;	   /* no summary */
-	bool virtual_time; /* programs read the simulated clock */
+	bool free_run;	   /* programs read the wall clock, not the simulated one */
+	bool is_open;	   /* programs join at any time: nobody tells when they start */
 	int start_fd; /* of the simulator in virtual time: where the supervisor says what it starts; -1 none */
 };
 

@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bar/time_page.h"
 #include "base/mem.h"
 #include "driver/uapi.h"
 #include "install.h"
@@ -28,6 +31,46 @@ static void prepend(const char *variable, const char *first)
 
 	setenv(variable, value, 1);
 	free(value);
+}
+
+/* Nobody who lives in virtual time reads what a program writes here. */
+static void set_output(void)
+{
+	struct stat out = {0}, err = {0};
+	char *text;
+
+	fstat(STDOUT_FILENO, &out);
+	fstat(STDERR_FILENO, &err);
+	text = rn_asprintf("%llx:%llx %llx:%llx", (unsigned long long)out.st_dev,
+			   (unsigned long long)out.st_ino, (unsigned long long)err.st_dev,
+			   (unsigned long long)err.st_ino);
+	setenv(RN_ENV_OUTPUT, text, 1);
+	free(text);
+}
+
+static bool kernel_randomises(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/randomize_va_space", "re");
+	int value = 1;
+
+	if (file && fscanf(file, "%d", &value) != 1)
+		value = 1;
+	if (file)
+		fclose(file);
+	return value != 0;
+}
+
+bool rn_program_addresses_are_random(void)
+{
+	const int old = personality(0xffffffff);
+	bool refused;
+
+	if (!kernel_randomises())
+		return false;
+	refused = old < 0 || personality((unsigned long)old | ADDR_NO_RANDOMIZE) < 0;
+	if (!refused)
+		personality((unsigned long)old);
+	return refused;
 }
 
 bool rn_program_set_environment(const char *dir, unsigned host)
@@ -50,6 +93,7 @@ bool rn_program_set_environment(const char *dir, unsigned host)
 	text = rn_asprintf("%u", host);
 	setenv(RN_ENV_HOST, text, 1);
 	free(text);
+	set_output();
 	return true;
 }
 
@@ -69,6 +113,8 @@ static void run_child(unsigned host, const char *command, const char *dir, int o
 	int null = open("/dev/null", O_RDONLY);
 
 	setpgid(0, 0);
+	/* One that spins on memory would not find out that the run was killed. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (virtual_time)
 		personality(ADDR_NO_RANDOMIZE);
 	else if (nice(PROGRAM_NICE) == -1)

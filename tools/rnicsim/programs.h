@@ -19,8 +19,14 @@ struct rn_program {
 	int status; /* exit status as a shell reports it: 128 + signal */
 };
 
-/** Set RNICSIM_SOCKET, RNICSIM_HOST, LD_LIBRARY_PATH and LD_PRELOAD for a program of @host; false with a message. */
+/**
+ * Set RNICSIM_SOCKET, RNICSIM_HOST, RNICSIM_OUTPUT, LD_LIBRARY_PATH and LD_PRELOAD for a program of @host whose output goes
+ * where this process's goes; false with a message.
+ */
 bool rn_program_set_environment(const char *dir, unsigned host);
+
+/** Whether programs in virtual time have random addresses: the system refuses to switch that off. */
+bool rn_program_addresses_are_random(void);
 
 /**
  * Start @command (by sh -c) on host @host with the socket in @dir. @raw: its output goes where ours goes, else

@@ -307,13 +307,17 @@ static void write_timeline(FILE *out, const struct rn_outcome *outcome)
 }
 
 /* What may have kept a run from being repeatable. */
-static json_t *virtual_json(const struct rn_virtual_counts *counts)
+static json_t *virtual_json(const struct rn_outcome *outcome)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:b}", "grants", (json_int_t)counts->grants,
-			 "outside", (json_int_t)counts->outside, "unproved",
-			 (json_int_t)counts->unproved, "outside_looks",
-			 (json_int_t)counts->outside_looks, "deterministic",
-			 !counts->outside && !counts->unproved);
+	const struct rn_virtual_counts *counts = outcome->virtual_time;
+	const bool is_random = outcome->random_addresses;
+
+	return json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "deterministic",
+			 rn_virtual_is_repeatable(counts) && !is_random, "address_randomisation",
+			 is_random, "grants", (json_int_t)counts->grants, "outside",
+			 (json_int_t)counts->outside, "unproved", (json_int_t)counts->unproved,
+			 "outside_looks", (json_int_t)counts->outside_looks, "strangers",
+			 (json_int_t)counts->strangers, "late", (json_int_t)counts->late);
 }
 
 static void write_report(FILE *out, const struct rn_outcome *outcome)
@@ -326,7 +330,7 @@ static void write_report(FILE *out, const struct rn_outcome *outcome)
 	json_t *value;
 
 	if (outcome->virtual_time)
-		json_object_set_new(run, "virtual_time", virtual_json(outcome->virtual_time));
+		json_object_set_new(run, "virtual_time", virtual_json(outcome));
 	fputs("{\"result\": {", out);
 	json_object_foreach(result, key, value)
 	{

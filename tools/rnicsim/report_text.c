@@ -280,18 +280,35 @@ static void print_files(const struct rn_outcome *outcome)
 		fprintf(stderr, "  cache lookups: %s\n", record->lookup_path);
 }
 
-static void print_virtual(const struct rn_virtual_counts *counts)
+static void print_virtual(const struct rn_outcome *outcome)
 {
-	if (!counts->outside && !counts->unproved) {
-		fputs("  virtual time: the programs read the simulated clock; another run gives the same\n",
+	const struct rn_virtual_counts *counts = outcome->virtual_time;
+	const struct {
+		uint64_t count;
+		const char *what;
+	} reasons[] = {
+		{counts->outside - counts->unproved,
+		 "threads blocked where nothing tells when they go on"},
+		{counts->unproved, "threads computed for long without a call"},
+		{counts->outside_looks, "waits for something that is not part of the run"},
+		{counts->strangers, "programs started that do not join virtual time"},
+		{counts->late, "programs that joined while others ran"},
+	};
+
+	if (outcome->random_addresses)
+		fputs("  virtual time: addresses are random, the system refuses to switch that off; what shows them differs\n"
+		      "  in another run\n",
 		      stderr);
+	if (rn_virtual_is_repeatable(counts)) {
+		if (!outcome->random_addresses)
+			fputs("  virtual time: the programs read the simulated clock; another run gives the same\n",
+			      stderr);
 		return;
 	}
-	fprintf(stderr,
-		"  virtual time, NOT repeatable: threads blocked or spun %" PRIu64
-		" times where nothing told when\n  they would go on (%" PRIu64
-		" of them by processor time); simulated time was paced by the wall clock\n",
-		counts->outside, counts->unproved);
+	fputs("  virtual time, NOT repeatable, since the wall clock had a say:\n", stderr);
+	for (unsigned i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].count)
+			fprintf(stderr, "    %s: %" PRIu64 "\n", reasons[i].what, reasons[i].count);
 }
 
 void rn_report_print_text(const struct rn_outcome *outcome)
@@ -309,7 +326,7 @@ void rn_report_print_text(const struct rn_outcome *outcome)
 	print_idle_faults(outcome);
 	print_files(outcome);
 	if (outcome->virtual_time) {
-		print_virtual(outcome->virtual_time);
+		print_virtual(outcome);
 		free(nics);
 		return;
 	}

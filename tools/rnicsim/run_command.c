@@ -268,7 +268,7 @@ static bool start_programs(struct run *run, const char *dir)
 	run->program = rn_calloc(run->commands, sizeof(*run->program));
 	for (unsigned i = 0; i < run->commands && !run->interrupted && run->child.pidfd >= 0; i++) {
 		if (!rn_program_start(&run->program[i], i, run->command[i], dir, run->raw,
-				      run->options.virtual_time))
+				      !run->options.free_run))
 			return false;
 		run->started++;
 		if (run->child.start_fd >= 0)

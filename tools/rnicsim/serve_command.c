@@ -120,16 +120,11 @@ int rn_serve_command(int argc, char **argv)
 		.doc = "Simulate until Ctrl-C; programs join from other terminals with `rnicsim exec`.",
 		.children = children,
 	};
-	struct serve serve = {.name = "default"};
+	struct serve serve = {.name = "default", .options.is_open = true};
 	int status;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &serve);
-	if (serve.options.virtual_time) {
-		fputs("rnicsim: serve: --virtual-time is for run only\n", stderr);
-		status = RN_EXIT_USAGE;
-	} else {
-		status = serve_scenario(&serve);
-	}
+	status = serve_scenario(&serve);
 	rn_options_fini(&serve.options);
 	return status;
 }

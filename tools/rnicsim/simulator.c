@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "commands.h"
 #include "driver/server.h"
+#include "programs.h"
 #include "systemc/kernel.h"
 
 #define SLICE_WAKES 400
@@ -255,6 +256,7 @@ static bool report(struct simulator *s, const struct rn_config *config, uint64_t
 	if (s->virtual) {
 		rn_virtual_get_counts(s->virtual, &counts);
 		outcome.virtual_time = &counts;
+		outcome.random_addresses = rn_program_addresses_are_random();
 	}
 
 	rn_stats_settle(rn_system_stats(s->system));
@@ -295,12 +297,13 @@ static void make_virtual(struct simulator *s)
 		.driver = s->driver,
 		.stop_fd = s->stop_fd,
 		.start_fd = s->options->start_fd,
+		.is_open = s->options->is_open,
 		.must_stop = virtual_must_stop,
 		.advanced = virtual_advanced,
 		.arg = s,
 	};
 
-	if (s->options->virtual_time)
+	if (!s->options->free_run)
 		s->virtual = rn_virtual_new(&env);
 }
 

@@ -2,9 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/futex.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +22,7 @@ static void fill(struct rn_time_page *page, const struct rn_scenario *scenario, 
 	page->host = host;
 	page->ordinal = ordinal;
 	page->seed = scenario->seed;
+	page->simulator_pid = getpid();
 	page->epoch_ns = cpu->epoch_s * NS_PER_S;
 	page->tsc_hz = cpu->tsc_hz;
 	page->horizon_ps = cpu->poll_horizon_ps;
@@ -99,16 +98,16 @@ void rn_vthread_copy(struct rn_vprocess *process, unsigned n, uint64_t actions)
 {
 	const struct rn_time_slot *slot = &process->page->slot[n];
 
-	process->thread[n] = (struct rn_vthread){
-		.waiting = true,
-		.on = slot->on,
-		.pid = slot->pid,
-		.now_ps = slot->now_ps,
-		.until_ps = slot->until_ps,
-		.grid_ps = slot->grid_ps,
-		.seen = actions,
-		.changed_ps = RN_TIME_NO_LIMIT,
-	};
+	struct rn_vthread *thread = &process->thread[n];
+
+	thread->waiting = true;
+	thread->on = slot->on;
+	thread->pid = slot->pid;
+	thread->now_ps = slot->now_ps;
+	thread->until_ps = slot->until_ps;
+	thread->grid_ps = slot->grid_ps;
+	thread->seen = actions;
+	thread->changed_ps = RN_TIME_NO_LIMIT;
 }
 
 void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps)
@@ -120,28 +119,4 @@ void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps)
 	atomic_store(&slot->state, RN_TIME_RUNNING);
 	if (atomic_load(&slot->asleep))
 		syscall(SYS_futex, &slot->state, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-uint64_t rn_vthread_cpu_ns(const struct rn_vprocess *process, unsigned n, bool *asleep)
-{
-	const int tid = process->page->slot[n].tid;
-	char path[64], state = '?';
-	uint64_t ns = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", process->pid, tid);
-	file = fopen(path, "re");
-	if (file && fscanf(file, "%" SCNu64, &ns) != 1)
-		ns = 0;
-	if (file)
-		fclose(file);
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", process->pid, tid);
-	file = fopen(path, "re");
-	/* A name with a ")" in it is a guess gone wrong, no more. */
-	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		state = '?';
-	if (file)
-		fclose(file);
-	*asleep = state == 'S' || state == 'T';
-	return ns;
 }

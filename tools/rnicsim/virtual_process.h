@@ -11,6 +11,7 @@
 
 #include "bar/time_page.h"
 #include "system/scenario.h"
+#include "task_watch.h"
 
 struct rn_vthread {
 	bool waiting; /* what follows has been copied */
@@ -19,6 +20,10 @@ struct rn_vthread {
 	uint64_t now_ps, until_ps, grid_ps;
 	uint64_t seen; /* count of actions when it last looked */
 	uint64_t changed_ps;
+	/* Since it was left outside: up to where it lets simulated time pass. */
+	bool was_outside;
+	uint64_t outside_ps;
+	struct rn_task_watch watch;
 };
 
 struct rn_vprocess {
@@ -51,8 +56,5 @@ void rn_vthread_copy(struct rn_vprocess *process, unsigned n, uint64_t actions);
 
 /** Give slot @n the baton at virtual time @now_ps. */
 void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps);
-
-/** Time on the processor so far in ns; *@asleep: it is blocked in the kernel. 0 when unknown. */
-uint64_t rn_vthread_cpu_ns(const struct rn_vprocess *process, unsigned n, bool *asleep);
 
 #endif

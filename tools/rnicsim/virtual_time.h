@@ -27,6 +27,7 @@ struct rn_virtual_env {
 	struct rn_kernel *kernel;
 	struct rn_driver *const *driver;
 	int stop_fd;  /* readable: end */
+	bool is_open; /* programs may join at any time: simulated time never passes the wall clock */
 	int start_fd; /* struct rn_virtual_start come, bytes go */
 	bool (*must_stop)(void *arg);
 	void (*advanced)(void *arg); /* simulated time has passed */
@@ -38,7 +39,9 @@ struct rn_virtual_counts {
 	uint64_t grants;   /* times a thread got the baton */
 	uint64_t outside;  /* times a thread blocked where nothing told when it would end */
 	uint64_t unproved; /* times a thread used its window of processor time without a call */
-	uint64_t outside_looks; /* times something came from outside the run */
+	uint64_t outside_looks; /* times everybody waited for something from outside the run */
+	uint64_t strangers;	/* programs started by those of the run that did not join */
+	uint64_t late;		/* programs that joined, unexpected, while others ran */
 };
 
 struct rn_virtual;
@@ -54,6 +57,12 @@ void rn_virtual_event(void *arg, pid_t pid);
 
 /** Run until @must_stop says so. Afterwards no thread waits for the simulator any more. */
 void rn_virtual_serve(struct rn_virtual *virtual, struct rn_server *server);
+
+/** Nothing but configuration and programs had a say in the run. */
+static inline bool rn_virtual_is_repeatable(const struct rn_virtual_counts *counts)
+{
+	return !(counts->outside + counts->outside_looks + counts->strangers + counts->late);
+}
 
 void rn_virtual_get_counts(const struct rn_virtual *virtual, struct rn_virtual_counts *counts);
 

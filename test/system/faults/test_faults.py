@@ -28,6 +28,8 @@ def faults_program(mode, options=""):
 
 
 class KilledPeer(runs.SystemTest):
+    CLOCK = ("--free-run",)
+
     def survived(self, mode, options, killed_host):
         command = faults_program(mode, options)
         result = self.run_pair(command, status=137, options=["--timeline"])

@@ -75,6 +75,8 @@ class Isolation(serving.ServingTest):
 
 
 class Refusals(runs.SystemTest):
+    CLOCK = ("--free-run",)
+
     """What a peer asks for and may not have draws the NAK of the IBA, once; the programs check the statuses."""
 
     ACCESS, INVALID, OPERATION = 0x62, 0x61, 0x63  # AETH syndromes
