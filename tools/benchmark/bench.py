@@ -9,12 +9,15 @@ import subprocess
 import sys
 import tempfile
 
+import virtual
+
 MTU = 4096
 MIB = 1 << 20
 # The line of ib_write_bw's table: bytes, iterations, peak, average in MiB/s, messages.
 WRITE_BW_LINE = re.compile(r"^\s*(\d+)\s+(\d+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s*$", re.M)
 # name: (message bytes, messages, messages of a short run)
 PROGRAMS = {"write_bw_64k": (65536, 5000, 500), "write_bw_64": (64, 50000, 2000)}
+VIRTUAL_TIME = "virtual_time"
 RUN_TIMEOUT_S = 600
 
 
@@ -121,7 +124,7 @@ def print_table(results):
 
 
 def main():
-    names = ["scripted", *PROGRAMS]
+    names = ["scripted", *PROGRAMS, VIRTUAL_TIME]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True)
     parser.add_argument("--json", action="store_true")
@@ -134,15 +137,22 @@ def main():
     results = {}
     try:
         for name in args.only or names:
+            if name == VIRTUAL_TIME:
+                results[name] = virtual.measure(args.build, args.short, 1 if args.short else args.repeat)
+                continue
             runs = [measure(args, name) for _ in range(1 if args.short else args.repeat)]
             results[name] = min(runs, key=lambda result: result["cpu_us_per_packet"])
-    except (BenchError, OSError, subprocess.TimeoutExpired) as error:
+    except (BenchError, RuntimeError, OSError, subprocess.TimeoutExpired) as error:
         print(f"tools/bench: {error}", file=sys.stderr)
         return 1
     if args.json:
         print(json.dumps(results, indent=2))
-    else:
+        return 0
+    virtual_time = results.pop(VIRTUAL_TIME, None)
+    if results:
         print_table(results)
+    if virtual_time:
+        virtual.print_result(virtual_time)
     return 0
 
 

@@ -1,0 +1,82 @@
+"""What virtual time costs: wall seconds of ib_write_lat, and packets a wall second of ib_write_bw against free-run.
+
+The program's clock is the simulated one then, so rates come from two runs of different length: what is the same in both
+(start, set-up, calibration of the program's clock) cancels."""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+
+MTU = 4096
+LIMIT_S = 600
+# Below that, what two runs differ by is the machine's noise.
+TOO_SHORT_S = 0.1
+
+
+def wall_s(build, command, virtual):
+    """Wall seconds of a run of a pair of programs; in virtual time it must not have been judged unrepeatable."""
+    with tempfile.TemporaryDirectory(prefix="rnicsim-bench-") as folder:
+        report_path = os.path.join(folder, "report.json")
+        arguments = [os.path.join(build, "bin", "rnicsim"), "run", "--quiet", "--report", report_path,
+                     "--virtual-time" if virtual else "--free-run", command, f"{command} localhost"]
+        started = time.monotonic()
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        seconds = time.monotonic() - started
+        if done.returncode:
+            raise RuntimeError(f"{command} ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
+        with open(report_path, encoding="utf-8") as stream:
+            run = json.load(stream)["run"]
+    if virtual and not run["virtual_time"]["deterministic"]:
+        raise RuntimeError(f"{command}: not deterministic: {run['virtual_time']}")
+    return seconds
+
+
+def latency(build, repeat, iterations):
+    """ib_write_lat: (wall seconds, of which before the first iterations), the quickest of some runs each."""
+    whole = min(wall_s(build, f"ib_write_lat -F -n {iterations}", True) for _ in range(repeat))
+    return whole, min(wall_s(build, "ib_write_lat -F -n 5", True) for _ in range(repeat))
+
+
+def rates(build, repeat, messages, size=65536):
+    """
+    ib_write_bw: {virtual: data packets a wall second, None where the runs are too short to tell}. The modes take turns, so
+    that both see the same machine.
+    """
+    few = messages // 10
+    least = {}
+    for _ in range(repeat):
+        for virtual in (True, False):
+            for count in (few, messages):
+                seconds = wall_s(build, f"ib_write_bw -F -s {size} -n {count}", virtual)
+                least[virtual, count] = min(seconds, least.get((virtual, count), seconds))
+    packets = (messages - few) * -(-size // MTU)
+    seconds = {virtual: least[virtual, messages] - least[virtual, few] for virtual in (True, False)}
+    return {virtual: packets / lasted if lasted > TOO_SHORT_S else None for virtual, lasted in seconds.items()}
+
+
+def measure(build, short, repeat):
+    iterations, messages = (100, 500) if short else (1000, 10000)
+    whole, start = latency(build, repeat, iterations)
+    rate = rates(build, repeat, messages)
+    if short:
+        rate = dict.fromkeys(rate)  # it works; how fast so few messages cannot tell
+    return {
+        "write_lat_iterations": iterations,
+        "write_lat_wall_s": whole,
+        "write_lat_start_wall_s": start,
+        "write_bw_packets_per_wall_s": rate[True],
+        "write_bw_free_run_packets_per_wall_s": rate[False],
+        "write_bw_ratio": rate[True] / rate[False] if all(rate.values()) else None,
+    }
+
+
+def print_result(result):
+    print(f"\nvirtual time    ib_write_lat -n {result['write_lat_iterations']}: {result['write_lat_wall_s']:.2f} s of wall time, "
+          f"of which {result['write_lat_start_wall_s']:.2f} s start and calibration")
+    if result["write_bw_ratio"] is None:
+        print("                ib_write_bw: the runs are too short to compare")
+        return
+    print(f"                ib_write_bw -s 65536: {result['write_bw_packets_per_wall_s']:.0f} packets a wall second, "
+          f"{result['write_bw_ratio']:.2f} of free-run's {result['write_bw_free_run_packets_per_wall_s']:.0f}")
