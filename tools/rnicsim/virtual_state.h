@@ -60,6 +60,7 @@ struct rn_virtual {
 	/* Who has the baton, when it is known for spinning. */
 	const struct rn_vprocess *spinner;
 	unsigned spinner_n;
+	pid_t parent;	/* supervisor of a run */
 	unsigned spins; /* before a sleep: halved by each wait that was longer */
 	struct rn_virtual_counts counts;
 };

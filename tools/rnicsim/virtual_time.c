@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -278,11 +279,16 @@ static void step(struct rn_virtual *v)
 		pass(v, until_ps);
 }
 
+/* Nobody waits for the simulator any more. A run that was killed takes its programs along: one that spins would go on for ever. */
 static void release_all(struct rn_virtual *v)
 {
+	const bool orphaned = v->env.start_fd >= 0 && getppid() != v->parent;
+
 	for (unsigned i = 0; i < v->count; i++) {
 		struct rn_vprocess *process = v->process[i];
 
+		if (orphaned)
+			kill(process->pid, SIGTERM);
 		atomic_store(&process->page->dead, 1);
 		for (unsigned n = 0; n < RN_TIME_SLOTS; n++)
 			if (rn_vthread_state(process, n) == RN_TIME_WAITING)
@@ -323,6 +329,7 @@ struct rn_virtual *rn_virtual_new(const struct rn_virtual_env *env)
 	v->env = *env;
 	v->sim = rn_system_sim(env->system);
 	v->spins = SPINS_MAX;
+	v->parent = getppid();
 	v->signalled_ps = RN_TIME_NEVER;
 	v->ordinals = rn_calloc(env->scenario->hosts, sizeof(*v->ordinals));
 	v->hook = rn_calloc(env->scenario->hosts, sizeof(*v->hook));

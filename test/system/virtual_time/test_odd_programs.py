@@ -2,8 +2,10 @@
 """Programs that are hard on virtual time: long waits, tests of a fixed duration, early ends, exec, programs that cannot be
 attached, and handlers of the signal by which the processor's counter is trapped."""
 
+import os
 import re
 import shutil
+import subprocess
 import time
 import unittest
 
@@ -91,6 +93,28 @@ class Ends(Odd):
         result, wall_s = self.timed("timeout 5 sleep 1000; echo status $? at $(date +%s)", capture=False)
         self.assertLess(wall_s, SOON_S, str(result))
         self.assert_output(result, r"^\[host0\] status 124 at 1700000005$")
+        self.assert_deterministic(result)
+
+    def test_killed_run_takes_its_spinning_programs_along(self):
+        count = f"1{os.getpid() % 1000000:06d}"
+        command = f"ib_write_lat -F -n {count}"
+        process = self.begin([runs.RNICSIM, "run", "--quiet", command, f"{command} localhost"], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + SOON_S
+        while sum(runs.command_line(pid).startswith(command) for pid in os.listdir("/proc") if pid.isdigit()) < 2:
+            self.assertLess(time.monotonic(), deadline, "the programs did not start")
+            time.sleep(0.05)
+        time.sleep(0.5)  # they spin now
+        process.kill()
+        process.wait()
+        self.assert_no_leftovers(command)
+
+    def test_killed_program_is_gone_at_that_time(self):
+        killer = "sleep 1000 & sleep 5; kill -9 $!; wait $!; echo $? at $(date +%s); timeout 5 sleep 1000; echo $? at $(date +%s)"
+        with load(4):
+            result = self.run_virtual(killer, "true", capture=False)
+        self.assert_output(result, r"^(\[host0\] )?137 at 1700000005$")
+        self.assert_output(result, r"^(\[host0\] )?124 at 1700000010$")
         self.assert_deterministic(result)
 
     def test_program_that_is_execed(self):
