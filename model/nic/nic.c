@@ -10,6 +10,7 @@
 #include "hw/gen/rnic_hw.h"
 #include "nic/msg/identity.h"
 #include "nic/nic_fifos.h"
+#include "nic/unit.h"
 #include "pcie/link.h"
 #include "sim/stats.h"
 
@@ -89,23 +90,59 @@ static void make_memories(struct rn_nic *nic)
 	nic->rq_slots.slot = rn_calloc(nic->rq_slots.count, sizeof(struct rn_wqe));
 }
 
+/* Whether somebody else stands in the place of the unit's C block. */
+static bool is_replaced(const struct rn_nic *nic, const struct rn_unit_site *site)
+{
+	const struct rn_unit_builder *units = nic->env.units;
+
+	return units && units->replace(units->arg, site);
+}
+
+/* Show the unit's C block, which @port's consumer is. */
+static void show(const struct rn_nic *nic, const struct rn_unit_site *site,
+		 const struct rn_fifo *port)
+{
+	const struct rn_unit_builder *units = nic->env.units;
+
+	if (units)
+		units->watch(units->arg, site, port->consumer);
+}
+
+static void make_doorbell(struct rn_nic *nic, const struct rn_doorbell_identity *identity)
+{
+	struct rn_nic_fifos *f = &nic->fifo;
+	const struct rn_doorbell_ports ports = {
+		.status = &f->hca_status,
+		.mmio_write = &f->mmio_write,
+		.mmio_read = &f->mmio_read,
+		.mmio_read_rsp = &f->mmio_read_rsp,
+		.sq_ring = &f->sq_ring,
+		.blueflame = &f->blueflame,
+		.cq_ring = &f->cq_ring,
+		.rq_ring = &f->rq_ring,
+		.cmd_ring = &f->cmd_ring,
+	};
+	const struct rn_unit_site site = {
+		.unit = RN_UNIT_DOORBELL,
+		.env = &nic->env,
+		.table = &rn_doorbell_param_table,
+		.params = &nic->params.doorbell,
+		.ports = &ports,
+		.identity = identity,
+	};
+
+	if (is_replaced(nic, &site))
+		return;
+	nic->doorbell = rn_doorbell_new(&nic->env, &nic->params.doorbell, identity, &ports);
+	show(nic, &site, ports.mmio_write);
+}
+
 static void make_front(struct rn_nic *nic, const struct rn_doorbell_identity *identity)
 {
 	struct rn_nic_fifos *f = &nic->fifo;
 	const struct rn_nic_params *p = &nic->params;
 
-	nic->doorbell = rn_doorbell_new(&nic->env, &p->doorbell, identity,
-					&(struct rn_doorbell_ports){
-						.status = &f->hca_status,
-						.mmio_write = &f->mmio_write,
-						.mmio_read = &f->mmio_read,
-						.mmio_read_rsp = &f->mmio_read_rsp,
-						.sq_ring = &f->sq_ring,
-						.blueflame = &f->blueflame,
-						.cq_ring = &f->cq_ring,
-						.rq_ring = &f->rq_ring,
-						.cmd_ring = &f->cmd_ring,
-					});
+	make_doorbell(nic, identity);
 	nic->sched = rn_sched_new(&nic->env, &p->sched,
 				  &(struct rn_sched_ports){
 					  .sq_ring = &f->sq_ring,
@@ -137,6 +174,35 @@ static void make_front(struct rn_nic *nic, const struct rn_doorbell_identity *id
 		});
 }
 
+static void make_pte_cache(struct rn_nic *nic)
+{
+	struct rn_nic_fifos *f = &nic->fifo;
+	struct rn_pte_cache_ports ports = {
+		.release = &f->pte_release,
+		.inval = &f->pte_inval,
+		.base = &f->pte_base,
+		.dma_rsp = &f->dma_rsp[RN_DMA_CH_PTE],
+		.inval_done = &f->pte_inval_done,
+		.dma_req = &f->dma_req[RN_DMA_CH_PTE],
+	};
+	const struct rn_unit_site site = {
+		.unit = RN_UNIT_PTE_CACHE,
+		.env = &nic->env,
+		.table = &rn_pte_cache_param_table,
+		.params = &nic->params.pte_cache,
+		.ports = &ports,
+	};
+
+	for (unsigned i = 0; i < RN_PTE_CLIENT_COUNT; i++) {
+		ports.req[i] = &f->pte_req[i];
+		ports.rsp[i] = &f->pte_rsp[i];
+	}
+	if (is_replaced(nic, &site))
+		return;
+	nic->pte_cache = rn_pte_cache_new(&nic->env, &nic->params.pte_cache, &ports);
+	show(nic, &site, ports.base);
+}
+
 static void make_caches(struct rn_nic *nic)
 {
 	struct rn_nic_fifos *f = &nic->fifo;
@@ -145,14 +211,6 @@ static void make_caches(struct rn_nic *nic)
 		.dma_rsp = &f->dma_rsp[RN_DMA_CH_CONTEXT],
 		.dma_req = &f->dma_req[RN_DMA_CH_CONTEXT],
 	};
-	struct rn_pte_cache_ports pte = {
-		.release = &f->pte_release,
-		.inval = &f->pte_inval,
-		.base = &f->pte_base,
-		.dma_rsp = &f->dma_rsp[RN_DMA_CH_PTE],
-		.inval_done = &f->pte_inval_done,
-		.dma_req = &f->dma_req[RN_DMA_CH_PTE],
-	};
 
 	for (unsigned i = 0; i < RN_CONTEXT_CLIENT_COUNT; i++) {
 		context.req[i] = &f->context_req[i];
@@ -160,12 +218,8 @@ static void make_caches(struct rn_nic *nic)
 	}
 	for (unsigned i = 0; i < RN_CONTEXT_TYPES; i++)
 		context.sram[i] = &nic->sram[i];
-	for (unsigned i = 0; i < RN_PTE_CLIENT_COUNT; i++) {
-		pte.req[i] = &f->pte_req[i];
-		pte.rsp[i] = &f->pte_rsp[i];
-	}
 	nic->context_cache = rn_context_cache_new(&nic->env, &nic->params.context_cache, &context);
-	nic->pte_cache = rn_pte_cache_new(&nic->env, &nic->params.pte_cache, &pte);
+	make_pte_cache(nic);
 }
 
 static void make_dma(struct rn_nic *nic)

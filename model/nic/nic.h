@@ -92,7 +92,7 @@ struct rn_fifo *rn_nic_line_in(struct rn_nic *nic);
 /** For the fabric: count a frame that found line_in full. */
 void rn_nic_count_discard(void *nic);
 
-/** The blocks that take an option of their own (lookup logs). */
+/** The blocks that take an option of their own (lookup logs); the PTE cache's is NULL when RTL stands in its place. */
 struct rn_context_cache *rn_nic_context_cache(struct rn_nic *nic);
 struct rn_pte_cache *rn_nic_pte_cache(struct rn_nic *nic);
 

@@ -121,6 +121,9 @@ void rn_config_print(const struct rn_config *config, FILE *out);
 /** The same without comments: equal configurations give equal text. The caller free()s it. */
 char *rn_config_canonical(const struct rn_config *config);
 
+/** Leave a section, which is not the first of its mapping, out of the canonical form and so of the hash. */
+void rn_config_leave_out(struct rn_config_node *section);
+
 /** FNV-1a of the canonical form. */
 uint64_t rn_config_hash(const struct rn_config *config);
 

@@ -30,6 +30,7 @@ struct rn_config_node {
 	/* Filled when somebody asks for it. */
 	unsigned asked; /* 0: nobody; else the how-many-eth key of its mapping */
 	unsigned asked_count;
+	bool is_left_out;  /* of the canonical form */
 	const char *value; /* scalar as the canonical form prints it */
 	const char *help;  /* comment of `config show` */
 };

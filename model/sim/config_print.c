@@ -86,6 +86,8 @@ static void print_mapping(const struct printer *printer, const struct rn_config_
 	for (unsigned asked = 1; asked <= mapping->asked_count; asked++) {
 		const struct rn_config_node *node = asked_as(mapping, asked);
 
+		if (node->is_left_out && !printer->has_comments)
+			continue;
 		/* The first key of a list's entry stands behind its dash. */
 		fprintf(printer->out, "%*s", is_entry && asked == 1 ? 0 : (int)indent, "");
 		if (node->value)
@@ -114,6 +116,11 @@ char *rn_config_canonical(const struct rn_config *config)
 	print_mapping(&printer, config->root, 0, false);
 	fclose(printer.out);
 	return text;
+}
+
+void rn_config_leave_out(struct rn_config_node *section)
+{
+	section->is_left_out = true;
 }
 
 uint64_t rn_config_hash(const struct rn_config *config)

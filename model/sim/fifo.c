@@ -124,6 +124,18 @@ void rn_fifo_wait_for_space(struct rn_fifo *fifo)
 		rn_fifo_end_wait(fifo);
 }
 
+uint32_t rn_fifo_visible(const struct rn_fifo *fifo)
+{
+	uint64_t now_ps = rn_sim_now_ps(fifo->sim);
+	uint32_t held = rn_fifo_occupancy(fifo);
+	uint32_t count = 0;
+
+	while (count < held &&
+	       rn_fifo_ready_ps(fifo, (fifo->head_slot + count) % fifo->depth) <= now_ps)
+		count++;
+	return count;
+}
+
 /* The consumer's first cycle at or after @at_ps. */
 static inline uint64_t consumer_cycle_at(const struct rn_fifo *fifo, uint64_t at_ps)
 {
@@ -180,6 +192,8 @@ void rn_fifo_push_at(struct rn_fifo *fifo, const void *entry, uint64_t ready_ps)
 		fifo->max_occupancy = now_held;
 	if (fifo->consumer)
 		rn_block_wake_cycle(fifo->consumer, cycle, edge_ps);
+	if (fifo->watch)
+		fifo->watch->pushed(fifo->watch->arg, fifo, entry, edge_ps);
 }
 
 void rn_fifo_push(struct rn_fifo *fifo, const void *entry)

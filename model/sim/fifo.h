@@ -14,6 +14,17 @@
 #include "base/assert.h"
 #include "sim/block.h"
 
+struct rn_fifo;
+
+/* Somebody who looks on at every push and pop (a waveform). */
+struct rn_fifo_watch {
+	void *arg;
+	/** @entry will be visible at @visible_ps. */
+	void (*pushed)(void *arg, const struct rn_fifo *fifo, const void *entry,
+		       uint64_t visible_ps);
+	void (*popped)(void *arg, const struct rn_fifo *fifo);
+};
+
 /* In the order in which they are touched: a push and a pop should need few cache lines. */
 struct rn_fifo {
 	struct rn_sim *sim;
@@ -39,6 +50,7 @@ struct rn_fifo {
 	uint64_t occupancy_ps; /* integral of occupancy over time, entries * ps */
 	uint64_t occupancy_at_ps;
 
+	const struct rn_fifo_watch *watch; /* NULL: nobody */
 	uint32_t *arrivals; /* a word of the consumer's in which every push sets arrival_bit */
 	uint32_t arrival_bit;
 	bool producer_waits;
@@ -73,6 +85,13 @@ void rn_fifo_set_consumer(struct rn_fifo *fifo, struct rn_block *consumer);
  * clears it when the fifo is empty.
  */
 void rn_fifo_note_arrivals(struct rn_fifo *fifo, uint32_t *word, uint32_t bit);
+
+/** Let @watch, which is borrowed, see every push and pop from now on. One for a fifo. */
+static inline void rn_fifo_set_watch(struct rn_fifo *fifo, const struct rn_fifo_watch *watch)
+{
+	RN_ASSERT(!fifo->watch);
+	fifo->watch = watch;
+}
 
 /** Entries held, visible or not. */
 static inline uint32_t rn_fifo_occupancy(const struct rn_fifo *fifo)
@@ -119,6 +138,9 @@ static inline bool rn_fifo_can_push(struct rn_fifo *fifo)
 {
 	return rn_fifo_has_space(fifo, 1);
 }
+
+/** Entries that the consumer can see now. */
+uint32_t rn_fifo_visible(const struct rn_fifo *fifo);
 
 /** Copy an entry in and wake the consumer when it becomes visible. rn_fifo_can_push() holds. */
 void rn_fifo_push(struct rn_fifo *fifo, const void *entry);
@@ -170,6 +192,8 @@ static inline void rn_fifo_drop(struct rn_fifo *fifo)
 		rn_block_wake_at(fifo->consumer, rn_fifo_ready_ps(fifo, fifo->head_slot));
 	if (fifo->producer_waits)
 		rn_fifo_end_wait(fifo);
+	if (fifo->watch)
+		fifo->watch->popped(fifo->watch->arg, fifo);
 }
 
 /** Copy the oldest visible entry to @entry and remove it; false when there is none. */

@@ -51,6 +51,21 @@ static void host_defaults(struct rn_scenario_host *host)
 	rn_params_set_defaults(&rn_root_complex_param_table, &host->root_complex);
 }
 
+/* What changes no result is not part of what is compared. */
+static void read_units(struct rn_config *config, struct rn_config_node *nic,
+		       struct rn_scenario_host *host)
+{
+	struct rn_config_node *section = rn_config_section(
+		config, nic, "unit", "C block (model), SystemVerilog (rtl), or both (lockstep)");
+
+	rn_config_leave_out(section);
+	for (unsigned unit = 0; unit < RN_UNITS; unit++)
+		host->unit[unit] = (enum rn_unit_mode)rn_config_choose(
+			config, section,
+			&(struct rn_config_choice){rn_unit_name(unit), rn_unit_mode_names,
+						   RN_UNIT_MODEL, "what stands for this unit"});
+}
+
 static void read_host(struct rn_config *config, struct rn_config_node *node,
 		      struct rn_scenario_host *host)
 {
@@ -66,6 +81,7 @@ static void read_host(struct rn_config *config, struct rn_config_node *node,
 		section = rn_config_section(config, nic, s->table->section, NULL);
 		rn_config_bind(config, section, s->table, (char *)&host->nic + s->offset);
 	}
+	read_units(config, nic, host);
 	problem = rn_nic_params_check(&host->nic);
 	if (problem)
 		rn_config_error(config, nic, NULL, "%s", problem);

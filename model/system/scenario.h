@@ -8,6 +8,7 @@
 #include "fabric/fabric.h"
 #include "fabric/fault.h"
 #include "nic/nic.h"
+#include "nic/unit.h"
 #include "pcie/root_complex.h"
 #include "sim/config.h"
 
@@ -67,6 +68,7 @@ extern const struct rn_param_table rn_cpu_param_table;
 
 struct rn_scenario_host {
 	struct rn_nic_params nic;
+	enum rn_unit_mode unit[RN_UNITS]; /* C block or RTL; no result depends on it */
 	struct rn_device_params device;
 	struct rn_cpu_params cpu;
 	struct rn_root_complex_params root_complex;

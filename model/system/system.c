@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "nic/unit.h"
 #include "pcie/tlp_log.h"
 #include "wire/packet.h"
 
@@ -24,6 +25,7 @@ struct host {
 
 struct rn_system {
 	const struct rn_scenario *scenario;
+	const struct rn_unit_builder *units;
 	struct rn_sim *sim;
 	struct rn_stats *stats;
 	struct rn_stamps *stamps;
@@ -69,6 +71,7 @@ static void make_host(struct rn_system *system, unsigned idx)
 		.packets = system->packets,
 		.host = idx,
 		.seed = system->scenario->seed,
+		.units = system->units,
 	};
 
 	host->name = rn_asprintf("host%u", idx);
@@ -95,7 +98,8 @@ static void make_host(struct rn_system *system, unsigned idx)
 	});
 	if (system->lookup_file) {
 		rn_context_cache_set_log(rn_nic_context_cache(host->nic), system->lookup_file);
-		rn_pte_cache_set_log(rn_nic_pte_cache(host->nic), system->lookup_file);
+		if (rn_nic_pte_cache(host->nic))
+			rn_pte_cache_set_log(rn_nic_pte_cache(host->nic), system->lookup_file);
 	}
 }
 
@@ -153,6 +157,7 @@ struct rn_system *rn_system_new(const struct rn_scenario *scenario,
 	struct rn_system *system = rn_calloc(1, sizeof(*system));
 
 	system->scenario = scenario;
+	system->units = options->units;
 	system->sim = rn_sim_new(options->permute_seed);
 	system->stats = rn_stats_new();
 	system->stamps = rn_stamps_new(options->stamps, STAMPS_KEPT);
@@ -165,6 +170,8 @@ struct rn_system *rn_system_new(const struct rn_scenario *scenario,
 	system->host = rn_calloc(scenario->hosts, sizeof(*system->host));
 	for (unsigned i = 0; i < scenario->hosts; i++)
 		make_host(system, i);
+	if (system->units && system->lookup_file)
+		system->units->set_log(system->units->arg, system->lookup_file);
 	make_fabric(system);
 	return system;
 }

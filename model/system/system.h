@@ -14,12 +14,13 @@
 struct rn_tlp_log;
 
 struct rn_system_options {
-	uint64_t permute_seed;	 /* order of same-time wakes; 0: as built */
-	bool stamps;		 /* record the stages of every WQE */
-	const char *pcap_path;	 /* NULL: no capture */
-	uint32_t pcap_snap;	 /* bytes kept of a frame; 0 all */
-	const char *tlp_path;	 /* log of PCIe TLPs; NULL none */
-	const char *lookup_path; /* log of cache lookups; NULL none */
+	uint64_t permute_seed;		     /* order of same-time wakes; 0: as built */
+	bool stamps;			     /* record the stages of every WQE */
+	const char *pcap_path;		     /* NULL: no capture */
+	uint32_t pcap_snap;		     /* bytes kept of a frame; 0 all */
+	const char *tlp_path;		     /* log of PCIe TLPs; NULL none */
+	const char *lookup_path;	     /* log of cache lookups; NULL none */
+	const struct rn_unit_builder *units; /* nic/unit.h; borrowed; NULL: all C blocks */
 };
 
 struct rn_system;

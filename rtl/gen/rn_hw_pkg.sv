@@ -229,7 +229,7 @@ package rn_hw_pkg;
     logic [31:0] number;
     logic [15:0] reserved0;
     logic [7:0] subtype;
-    logic [7:0] type;
+    logic [7:0] type_;
   } eqe_t;
   // Doorbell record of a QP, in its owner's memory. 8 bytes; the first byte in memory is bits 7:0.
   typedef struct packed {
@@ -402,7 +402,7 @@ package rn_hw_pkg;
   } init_hca_t;
   // Input of CMD_MODIFY_QP. The driver has checked the transition and the mask; the command unit checks the present state. 208 bytes; the first byte in memory is bits 7:0.
   typedef struct packed {
-    logic [1535:0] config;
+    logic [1535:0] config_;
     logic [63:0] reserved2;
     logic [31:0] attr_mask;
     logic [15:0] reserved;

@@ -7,6 +7,8 @@
 
 #define RN_EXIT_USAGE 2	     /* wrong options, configuration or files */
 #define RN_EXIT_SIMULATOR 70 /* the simulator could not start or has died */
+#define RN_EXIT_DIVERGED                                                                           \
+	71 /* co-verification failed: RTL and model differ, or an assertion of the RTL */
 #define RN_EXIT_INTERRUPTED 130
 
 int rn_run_command(int argc, char **argv);

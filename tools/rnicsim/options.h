@@ -8,13 +8,20 @@
 #include <stdbool.h>
 
 #include "system/system.h"
+#include "systemc/cosim/cosim.h"
 
 struct rn_options {
 	const char *config_path; /* NULL: the default scenario */
 	const char **set;	 /* NULL-terminated; owned */
 	unsigned sets;
+	char **owned; /* texts made of options; NULL-terminated */
+	unsigned owneds;
 	unsigned hosts; /* of the default scenario when no configuration is given; 0: as it says */
 	struct rn_system_options record;
+	struct rn_cosim_options cosim;
+	struct rn_cosim_record *unit_record; /* cosim.record; owned */
+	const char **plusarg;		     /* cosim.plusargs; owned */
+	const char *fst_path;		     /* waveform of all fifos; NULL none */
 	const char *report_path;
 	bool wqe_timeline; /* stamps in the report */
 	double warmup_ms;  /* simulated time cut off the statistics */

@@ -251,6 +251,7 @@ static json_t *files(const struct rn_outcome *outcome)
 				    rn_report_integer(options->record.pcap_snap));
 	}
 	json_object_set_new(object, "capture", capture);
+	json_object_set_new(object, "fst", file_json(options->fst_path));
 	json_object_set_new(object, "report", file_json(options->report_path));
 	json_object_set_new(object, "tlp_log", file_json(options->record.tlp_path));
 	json_object_set_new(object, "lookup_log", file_json(options->record.lookup_path));
@@ -320,6 +321,22 @@ static json_t *virtual_json(const struct rn_outcome *outcome)
 			 (json_int_t)counts->strangers, "late", (json_int_t)counts->late);
 }
 
+/* Which units were not, or not only, C blocks. */
+static json_t *units_json(const struct rn_cosim *cosim)
+{
+	struct rn_cosim_unit_info info;
+	json_t *units = json_object();
+
+	for (unsigned i = 0; cosim && rn_cosim_unit_at(cosim, i, &info); i++)
+		json_object_set_new(
+			units, info.name,
+			json_pack("{s:s, s:s, s:o, s:o}", "mode", rn_unit_mode_names[info.mode],
+				  "geometry", info.geometry, "model_ticks",
+				  rn_report_integer(info.model_ticks), "rtl_evaluations",
+				  rn_report_integer(info.evaluations)));
+	return units;
+}
+
 static void write_report(FILE *out, const struct rn_outcome *outcome)
 {
 	struct rn_report_nic *nics = rn_report_nics(outcome);
@@ -329,6 +346,8 @@ static void write_report(FILE *out, const struct rn_outcome *outcome)
 	const char *key;
 	json_t *value;
 
+	json_object_set_new(run, "units", units_json(outcome->cosim));
+	json_object_set_new(run, "ticks", rn_report_ticks(rn_system_stats(outcome->system)));
 	if (outcome->virtual_time)
 		json_object_set_new(run, "virtual_time", virtual_json(outcome));
 	fputs("{\"result\": {", out);

@@ -57,7 +57,6 @@ static void put_block(json_t *units, const char *unit, const struct rn_block *bl
 	json_t *stalls = object_at(object, "stalls_ps");
 	double busy_ps = rn_report_block_ps(block, block->busy_cycles);
 
-	json_object_set_new(object, "ticks", rn_report_integer(block->ticks));
 	json_object_set_new(object, "busy_cycles", rn_report_integer(block->busy_cycles));
 	json_object_set_new(object, "utilisation", json_real(part(busy_ps, active_ps)));
 	for (unsigned stall = RN_STALL_NONE + 1; stall < RN_STALL_COUNT; stall++)
@@ -84,6 +83,16 @@ json_t *rn_report_units(const struct rn_stats *stats, const char *prefix, uint64
 			put_block(units, unit, block, active_ps);
 	}
 	return units;
+}
+
+json_t *rn_report_ticks(const struct rn_stats *stats)
+{
+	const struct rn_block *block;
+	json_t *ticks = json_object();
+
+	for (size_t i = 0; (block = rn_stats_block_at(stats, i)); i++)
+		json_object_set_new(ticks, block->name, rn_report_integer(block->ticks));
+	return ticks;
 }
 
 /* How many units under @prefix have a counter @name. */

@@ -14,7 +14,7 @@
 json_t *rn_report_integer(uint64_t value);
 
 /**
- * {unit: {counters: {name: value}, ticks, busy_cycles, utilisation, stalls_ps: {reason: ps}}} of every unit
+ * {unit: {counters: {name: value}, busy_cycles, utilisation, stalls_ps: {reason: ps}}} of every unit
  * under @prefix; counters or the block's keys are left out where a unit has none. Utilisation is of @active_ps.
  */
 json_t *rn_report_units(const struct rn_stats *stats, const char *prefix, uint64_t active_ps);
@@ -24,6 +24,9 @@ json_t *rn_report_flat_counters(const struct rn_stats *stats, const char *prefix
 
 /** {name: {depth, pushes, max_occupancy, mean_occupancy, full_ps}} of the fifos; the mean is over @active_ps. */
 json_t *rn_report_fifos(const struct rn_stats *stats, const char *prefix, uint64_t active_ps);
+
+/** {instance: ticks} of all blocks: what the simulation cost, no result of the hardware's. */
+json_t *rn_report_ticks(const struct rn_stats *stats);
 
 /** {unit: {what: {hits, misses, merges, hit_rate}}} of all counters <what>_hits with <what>_misses beside. */
 json_t *rn_report_caches(const struct rn_stats *stats, const char *prefix);

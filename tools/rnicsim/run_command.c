@@ -216,7 +216,9 @@ static void check_clock(struct run *run)
 	double now = now_s();
 
 	if (run->child.pidfd < 0)
-		end_programs(run, "the simulator has died");
+		end_programs(run, run->child.status == RN_EXIT_DIVERGED
+					  ? "co-verification has failed"
+					  : "the simulator has died");
 	if (run->limit_at_s > 0 && now >= run->limit_at_s)
 		end_programs(run, "the time limit is reached");
 	if (run->grace_at_s > 0 && now >= run->grace_at_s)
@@ -311,6 +313,8 @@ static int supervise(struct run *run, const char *dir)
 	died = run->child.pidfd < 0;
 	rn_child_stop(&run->child);
 	died = died || run->child.status > 128;
+	if (run->child.status == RN_EXIT_DIVERGED)
+		return RN_EXIT_DIVERGED;
 	if (died)
 		fprintf(stderr, "rnicsim: the simulator died with status %d; there is no report\n",
 			run->child.status);
@@ -377,7 +381,8 @@ int rn_run_command(int argc, char **argv)
 		       "  rnicsim run 'ib_write_bw' 'ib_write_bw localhost'\n"
 		       "works as typed. Programs have no standard input. Three commands or more without a\n"
 		       "configuration run on a switch. The exit status is that of the first program that failed, 2 for a "
-		       "mistake in options or configuration, 70 when the simulator could not go on, 128 + the "
+		       "mistake in options or configuration, 70 when the simulator could not go on, 71 when "
+		       "co-verification failed (RTL and model differ, or an assertion of the RTL), 128 + the "
 		       "signal when one ended the run.",
 		.children = children,
 	};

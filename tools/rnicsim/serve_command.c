@@ -64,6 +64,8 @@ static int wait_for_end(struct rn_child *child)
 		;
 	if (fds[1].revents) {
 		rn_child_reap(child);
+		if (child->status == RN_EXIT_DIVERGED)
+			return RN_EXIT_DIVERGED;
 		fprintf(stderr, "rnicsim: the simulator has died with status %d\n", child->status);
 		return RN_EXIT_SIMULATOR;
 	}

@@ -22,6 +22,7 @@
 #include "commands.h"
 #include "driver/server.h"
 #include "programs.h"
+#include "systemc/cosim/fifo_fst.h"
 #include "systemc/kernel.h"
 
 #define SLICE_WAKES 400
@@ -39,6 +40,8 @@ struct simulator {
 	const struct rn_options *options;
 	const struct rn_scenario *scenario;
 	struct rn_system *system;
+	struct rn_cosim *cosim;
+	struct rn_fifo_fst *fst; /* NULL: none */
 	struct rn_sim *sim;
 	struct rn_kernel *kernel;
 	struct rn_driver **driver;
@@ -122,7 +125,8 @@ static bool bring_up(struct simulator *s, const char *dir)
 
 	for (unsigned i = 0; i < s->scenario->hosts; i++)
 		make_driver(s, i);
-	while (s->ready < s->scenario->hosts && rn_sim_next_ps(s->sim) < BRING_UP_LIMIT_PS)
+	while (s->ready < s->scenario->hosts && rn_sim_next_ps(s->sim) < BRING_UP_LIMIT_PS &&
+	       !rn_cosim_has_failed(s->cosim))
 		rn_kernel_run(s->kernel, rn_sim_next_ps(s->sim), SLICE_WAKES);
 	if (s->ready < s->scenario->hosts || s->bring_up_error) {
 		fprintf(stderr, "rnicsim: a NIC did not come up: %s\n",
@@ -143,7 +147,7 @@ static bool must_stop(const struct simulator *s)
 {
 	struct pollfd fd = {.fd = s->stop_fd, .events = POLLIN};
 
-	return stop_signal || poll(&fd, 1, 0) != 0;
+	return stop_signal || rn_cosim_has_failed(s->cosim) || poll(&fd, 1, 0) != 0;
 }
 
 /* Until a client rings, the stop descriptor changes, or @ps of wall time are over. */
@@ -205,7 +209,8 @@ static void serve(struct simulator *s)
 			idle_rounds = 0;
 		else
 			idle(s, idle_rounds++);
-		if ((idle_rounds > 0 || ++rounds % STOP_LOOK_ROUNDS == 0) && must_stop(s))
+		if (rn_cosim_has_failed(s->cosim) ||
+		    ((idle_rounds > 0 || ++rounds % STOP_LOOK_ROUNDS == 0) && must_stop(s)))
 			return;
 	}
 }
@@ -244,6 +249,7 @@ static bool report(struct simulator *s, const struct rn_config *config, uint64_t
 		.options = s->options,
 		.config = config,
 		.system = s->system,
+		.cosim = s->cosim,
 		.driver = s->driver,
 		.measured_from_ps = s->measured_from_ps,
 		.end_ps = end_ps,
@@ -283,9 +289,12 @@ static bool virtual_must_stop(void *arg)
 	return must_stop(arg);
 }
 
-static void virtual_advanced(void *arg)
+static bool virtual_advanced(void *arg)
 {
+	const struct simulator *s = arg;
+
 	end_warmup(arg);
+	return !rn_cosim_has_failed(s->cosim);
 }
 
 static void make_virtual(struct simulator *s)
@@ -314,7 +323,7 @@ static int run(struct simulator *s, const struct rn_config *config, const char *
 	bool reported;
 
 	if (!bring_up(s, dir))
-		return RN_EXIT_SIMULATOR;
+		return rn_cosim_has_failed(s->cosim) ? RN_EXIT_DIVERGED : RN_EXIT_SIMULATOR;
 	rn_stats_clear(rn_system_stats(s->system));
 	s->start_ps = s->measured_from_ps = rn_sim_now_ps(s->sim);
 	s->start_ns = wall_ns();
@@ -333,29 +342,73 @@ static int run(struct simulator *s, const struct rn_config *config, const char *
 			"rnicsim: the run was over before its warm-up (--warmup-ms): nothing is "
 			"left out of the figures\n");
 	run_s = (double)(wall_ns() - s->start_ns) / 1e9;
-	clean_up(s);
+	/* A NIC whose unit has stopped cleans nothing up. */
+	if (!rn_cosim_has_failed(s->cosim))
+		clean_up(s);
 	reported = report(s, config, end_ps, run_s);
 	rn_server_free(s->server);
+	if (rn_cosim_has_failed(s->cosim))
+		return RN_EXIT_DIVERGED;
 	return reported ? 0 : RN_EXIT_USAGE;
+}
+
+/* The world; false with a message when a file cannot be written. */
+static bool make_system(struct simulator *s)
+{
+	struct rn_system_options options = s->options->record;
+	char *message = NULL;
+
+	s->cosim = rn_cosim_new(s->scenario, &s->options->cosim, &message);
+	if (s->cosim) {
+		options.units = rn_cosim_builder(s->cosim);
+		s->system = rn_system_new(s->scenario, &options, &message);
+	}
+	if (s->system && s->options->fst_path) {
+		s->fst = rn_fifo_fst_new(rn_system_sim(s->system), rn_system_stats(s->system),
+					 s->options->fst_path);
+		if (!s->fst) {
+			message = rn_asprintf("%s: cannot write a waveform", s->options->fst_path);
+			rn_system_free(s->system);
+			s->system = NULL;
+		}
+	}
+	if (s->system)
+		return true;
+	fprintf(stderr, "rnicsim: %s\n", message);
+	free(message);
+	if (s->cosim)
+		rn_cosim_free(s->cosim);
+	return false;
+}
+
+/* Status of what could not be written whole. */
+static int free_system(struct simulator *s)
+{
+	int error, cosim_error;
+
+	rn_fifo_fst_free(s->fst);
+	error = rn_system_free(s->system);
+	cosim_error = rn_cosim_free(s->cosim);
+
+	if (!error)
+		error = cosim_error;
+	if (error)
+		fprintf(stderr, "rnicsim: a capture or log is not whole: %s\n", strerror(error));
+	return error ? RN_EXIT_USAGE : 0;
 }
 
 int rn_simulator_run(const struct rn_options *options, const struct rn_scenario *scenario,
 		     const struct rn_config *config, const char *dir, int ready_fd, int stop_fd)
 {
 	struct simulator s = {.options = options, .scenario = scenario, .stop_fd = stop_fd};
-	char *message = NULL;
-	int status, error;
+	int status, file_status;
 
 	catch_signals();
 	sharpen_timers();
 	if (options->report_path && !rn_report_is_writable(options->report_path))
 		return RN_EXIT_USAGE;
-	s.system = rn_system_new(scenario, &options->record, &message);
-	if (!s.system) {
-		fprintf(stderr, "rnicsim: %s\n", message);
-		free(message);
+	if (!make_system(&s))
 		return RN_EXIT_USAGE;
-	}
 	s.sim = rn_system_sim(s.system);
 	s.kernel = rn_kernel_new(s.sim);
 	s.driver = rn_calloc(scenario->hosts, sizeof(*s.driver));
@@ -368,8 +421,6 @@ int rn_simulator_run(const struct rn_options *options, const struct rn_scenario 
 			rn_driver_free(s.driver[i]);
 	free(s.driver);
 	rn_kernel_free(s.kernel);
-	error = rn_system_free(s.system);
-	if (error)
-		fprintf(stderr, "rnicsim: a capture or log is not whole: %s\n", strerror(error));
-	return status ? status : error ? RN_EXIT_USAGE : 0;
+	file_status = free_system(&s);
+	return status ? status : file_status;
 }

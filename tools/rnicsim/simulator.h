@@ -18,6 +18,7 @@ struct rn_outcome {
 	const struct rn_options *options;
 	const struct rn_config *config;
 	struct rn_system *system;
+	const struct rn_cosim *cosim;
 	struct rn_driver *const *driver; /* one a host */
 	uint64_t measured_from_ps;	 /* end of the warm-up */
 	uint64_t end_ps;

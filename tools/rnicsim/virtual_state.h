@@ -47,6 +47,7 @@ struct rn_virtual {
 	struct rn_host_hook *hook;
 	struct rn_expected expected[RN_EXPECTED_MAX];
 	unsigned expecting;
+	bool ended; /* the world cannot go on */
 	enum rn_start_phase phase;
 	bool more;
 	uint64_t settle_from_ps;

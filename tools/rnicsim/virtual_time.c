@@ -236,7 +236,8 @@ static void pass(struct rn_virtual *v, uint64_t until_ps)
 		rn_kernel_run(v->env.kernel, until_ps, SLICE_WAKES);
 	else
 		rn_sim_run(v->sim, until_ps, 0);
-	v->env.advanced(v->env.arg);
+	if (!v->env.advanced(v->env.arg))
+		v->ended = true;
 }
 
 /*
@@ -316,6 +317,8 @@ void rn_virtual_serve(struct rn_virtual *v, struct rn_server *server)
 		settle(v);
 		if (v->phase != RN_AWAITING_START && v->count)
 			step(v);
+		if (v->ended)
+			break;
 	}
 	release_all(v);
 }

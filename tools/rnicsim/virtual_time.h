@@ -30,7 +30,7 @@ struct rn_virtual_env {
 	bool is_open; /* programs may join at any time: simulated time never passes the wall clock */
 	int start_fd; /* struct rn_virtual_start come, bytes go */
 	bool (*must_stop)(void *arg);
-	void (*advanced)(void *arg); /* simulated time has passed */
+	bool (*advanced)(void *arg); /* simulated time has passed; false: end the run */
 	void *arg;
 };
 

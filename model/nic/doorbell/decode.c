@@ -8,22 +8,44 @@
 #include "nic/doorbell/internal.h"
 #include "sim/buffer.h"
 
+enum kept_answer { KEPT, KEPT_NOT_YET, KEPT_REFUSED };
+
+/*
+ * Keep a doorbell that cannot go out now. Behind others (@is_behind) the table is looked up first, and the write
+ * waits for that.
+ */
+static enum kept_answer keep(struct rn_doorbell *db, struct rn_doorbell_pending *pending,
+			     bool is_behind, const struct rn_doorbell_kept *kept)
+{
+	if (is_behind && db->lookup_cycles < RN_DOORBELL_LOOKUP_CYCLES) {
+		db->lookup_cycles++;
+		db->has_looked_up = true;
+		rn_block_wake_next(&db->block);
+		return KEPT_NOT_YET;
+	}
+	if (!rn_doorbell_pending_can_keep(pending, kept))
+		return KEPT_REFUSED;
+	rn_doorbell_pending_keep(pending, kept);
+	db->count.kept++;
+	return KEPT;
+}
+
 /* Output: true when the ring has been sent or kept, false when the fifo has to stall. */
 static bool ring_sq(struct rn_doorbell *db, uint32_t uar_page, uint32_t qpn, uint16_t pi)
 {
 	struct rn_sq_ring ring = {.qpn = qpn, .uar_page = uar_page, .pi = pi};
 	struct rn_doorbell_kept kept = {.qpn = qpn, .uar_page = uar_page, .pi = pi};
-	/* A newer ring must not overtake a kept one. */
-	bool is_behind = db->sq_pending && rn_doorbell_pending_has(db->sq_pending, qpn);
+	enum kept_answer answer = KEPT_REFUSED;
 
-	if (!is_behind && rn_fifo_can_push(db->ports.sq_ring)) {
+	if (!db->sq_is_theirs && rn_fifo_can_push(db->ports.sq_ring)) {
 		rn_fifo_push(db->ports.sq_ring, &ring);
-	} else if (db->sq_pending && rn_doorbell_pending_can_keep(db->sq_pending, &kept)) {
-		rn_doorbell_pending_keep(db->sq_pending, &kept);
-		db->count.kept++;
 	} else {
-		db->stall = RN_STALL_OUTPUT;
-		return false;
+		if (db->sq_pending)
+			answer = keep(db, db->sq_pending, db->sq_is_theirs, &kept);
+		if (answer == KEPT_REFUSED)
+			db->stall = RN_STALL_OUTPUT;
+		if (answer != KEPT)
+			return false;
 	}
 	db->count.sq_doorbells++;
 	return true;
@@ -34,15 +56,17 @@ static bool kick_rq(struct rn_doorbell *db, uint32_t uar_page, uint32_t qpn)
 	struct rn_rq_ring ring = {.qpn = qpn, .uar_page = uar_page};
 	struct rn_doorbell_kept kept = {.qpn = qpn, .uar_page = uar_page};
 
-	db->count.rq_kicks++;
-	if (!rn_doorbell_pending_has(db->rq_pending, qpn) && rn_fifo_can_push(db->ports.rq_ring)) {
+	if (!db->rq_is_theirs && rn_fifo_can_push(db->ports.rq_ring)) {
 		rn_fifo_push(db->ports.rq_ring, &ring);
-	} else if (rn_doorbell_pending_can_keep(db->rq_pending, &kept)) {
-		rn_doorbell_pending_keep(db->rq_pending, &kept);
-		db->count.kept++;
 	} else {
-		db->count.rq_kicks_dropped++;
+		enum kept_answer answer = keep(db, db->rq_pending, db->rq_is_theirs, &kept);
+
+		if (answer == KEPT_NOT_YET)
+			return false;
+		if (answer == KEPT_REFUSED)
+			db->count.rq_kicks_dropped++;
 	}
+	db->count.rq_kicks++;
 	return true;
 }
 

@@ -35,6 +35,7 @@ static bool decode_oldest(struct rn_doorbell *db, uint64_t cycle)
 	if (held->ready_cycle > cycle || !rn_doorbell_decode(db, &held->write))
 		return false;
 	db->decoded++;
+	db->lookup_cycles = 0;
 	return true;
 }
 
@@ -123,18 +124,6 @@ static uint64_t read_value(const struct rn_doorbell *db, const struct rn_mmio_re
 	return UINT64_MAX;
 }
 
-/* Entries the consumer can see: all that were pushed before a read which is visible now. */
-static uint32_t visible(const struct rn_fifo *fifo, uint64_t now_ps)
-{
-	uint32_t held = rn_fifo_occupancy(fifo);
-	uint32_t count = 0;
-
-	while (count < held &&
-	       rn_fifo_ready_ps(fifo, (fifo->head_slot + count) % fifo->depth) <= now_ps)
-		count++;
-	return count;
-}
-
 static bool serve_read(struct rn_doorbell *db, uint64_t cycle)
 {
 	const struct rn_mmio_read *read = rn_fifo_peek(db->ports.mmio_read);
@@ -143,8 +132,8 @@ static bool serve_read(struct rn_doorbell *db, uint64_t cycle)
 		return false;
 	if (!db->has_read) {
 		db->has_read = true;
-		db->read_behind =
-			db->taken + visible(db->ports.mmio_write, rn_sim_now_ps(db->env->sim));
+		/* All writes that were pushed before this read are visible with it. */
+		db->read_behind = db->taken + rn_fifo_visible(db->ports.mmio_write);
 		db->read_ready_cycle = cycle + db->params.read_latency_cycles;
 	}
 	if (db->decoded < db->read_behind || cycle < db->read_ready_cycle ||
@@ -186,12 +175,15 @@ static void tick(void *self, uint64_t cycle)
 	bool has_decoded;
 
 	db->stall = RN_STALL_NONE;
+	db->has_looked_up = false;
 	if (db->ports.status)
-		while (rn_fifo_pop(db->ports.status, &db->status))
-			busy = true;
+		busy |= rn_fifo_pop(db->ports.status, &db->status);
+	db->sq_is_theirs = db->sq_pending && rn_doorbell_pending_any(db->sq_pending);
+	db->rq_is_theirs = rn_doorbell_pending_any(db->rq_pending);
 	busy |= send_kept(db, db->sq_pending, db->ports.sq_ring);
 	busy |= send_kept(db, db->rq_pending, db->ports.rq_ring);
 	has_decoded = decode_oldest(db, cycle);
+	busy |= db->has_looked_up;
 	busy |= send_command(db);
 	busy |= take_in(db, cycle, was_full);
 	busy |= serve_read(db, cycle);

@@ -37,16 +37,6 @@ struct rn_doorbell_ports {
 	struct rn_fifo *cmd_ring;      /* struct rn_cmd_ring, to cmd */
 };
 
-/* Values of the identity and capability registers. */
-struct rn_doorbell_identity {
-	uint32_t vendor;
-	uint32_t part;
-	uint32_t hw_version;
-	uint32_t cap_queues;
-	uint32_t cap_memory;
-	uint32_t cap_wqe;
-};
-
 struct rn_doorbell;
 
 /**

@@ -45,6 +45,12 @@ struct collection {
 	uint8_t have;
 };
 
+/*
+ * Cycles that the table of kept doorbells is looked at before a doorbell is kept behind others: its QP's place
+ * is read in one, what is kept there in the next.
+ */
+#define RN_DOORBELL_LOOKUP_CYCLES 2
+
 struct rn_doorbell {
 	const struct rn_nic_env *env;
 	struct rn_doorbell_params params;
@@ -64,6 +70,11 @@ struct rn_doorbell {
 	/* Doorbells that wait outside the fifo. */
 	struct rn_doorbell_pending *sq_pending; /* NULL unless params.recover */
 	struct rn_doorbell_pending *rq_pending;
+	/* A port with kept doorbells at the start of the cycle is theirs in this cycle. */
+	bool sq_is_theirs;
+	bool rq_is_theirs;
+	uint32_t lookup_cycles; /* done for the oldest write's doorbell */
+	bool has_looked_up;	/* in this cycle */
 	struct rn_cmd_ring cmd_pending;
 	bool has_cmd_pending;
 	/* Registers. */

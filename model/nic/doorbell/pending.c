@@ -42,9 +42,9 @@ void rn_doorbell_pending_free(struct rn_doorbell_pending *pending)
 	free(pending);
 }
 
-bool rn_doorbell_pending_has(const struct rn_doorbell_pending *pending, uint32_t qpn)
+bool rn_doorbell_pending_any(const struct rn_doorbell_pending *pending)
 {
-	return qpn < pending->max_qps && pending->entry[qpn].is_kept;
+	return pending->first != NO_QP;
 }
 
 bool rn_doorbell_pending_can_keep(const struct rn_doorbell_pending *pending,

@@ -20,8 +20,8 @@ struct rn_doorbell_pending;
 struct rn_doorbell_pending *rn_doorbell_pending_new(uint32_t max_qps);
 void rn_doorbell_pending_free(struct rn_doorbell_pending *pending);
 
-/** Whether a doorbell of @qpn is kept. */
-bool rn_doorbell_pending_has(const struct rn_doorbell_pending *pending, uint32_t qpn);
+/** Whether any doorbell is kept. */
+bool rn_doorbell_pending_any(const struct rn_doorbell_pending *pending);
 
 /** Whether @kept can be kept: its QPN is in the table and no doorbell from another page is kept for it. */
 bool rn_doorbell_pending_can_keep(const struct rn_doorbell_pending *pending,

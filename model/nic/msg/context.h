@@ -101,13 +101,4 @@ struct rn_context_base {
 	uint64_t base_pa;
 };
 
-/* The same for the PTE cache. */
-struct rn_pte_base {
-	uint64_t mpt_pa;
-	uint64_t mtt_pa;
-	uint8_t log_mpts;
-	uint8_t log_mtts;
-	uint8_t reserved[6];
-};
-
 #endif

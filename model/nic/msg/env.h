@@ -14,6 +14,7 @@ struct rn_stats;
 struct rn_stamps;
 struct rn_buffers;
 struct rn_packets;
+struct rn_unit_builder;
 
 struct rn_nic_env {
 	struct rn_sim *sim;
@@ -26,6 +27,7 @@ struct rn_nic_env {
 	const char *name; /* "host0.nic0" */
 	uint32_t host;
 	uint64_t seed;
+	const struct rn_unit_builder *units; /* nic/unit.h; NULL: all C blocks */
 };
 
 #endif

@@ -114,15 +114,8 @@ static uint8_t install(struct rn_pte_cache *cache, bool mpt, uint32_t line, cons
 	return cache->mpt[line].state ? RN_PTE_OK : RN_PTE_BAD_KEY;
 }
 
-static void refuse_waiters(struct rn_pte_cache *cache, struct rn_pte_miss *miss, uint8_t status,
-			   uint64_t cycle)
-{
-	while (!rn_pte_list_is_empty(&miss->waiters))
-		rn_pte_finish(cache, rn_pte_list_take(cache, &miss->waiters), status,
-			      cycle + cache->params.fill_cycles);
-}
-
-static void fill(struct rn_pte_cache *cache, uint16_t miss_idx, bool is_ok, uint64_t cycle)
+/* What those that wait are refused with, or RN_PTE_OK. */
+static uint8_t fill(struct rn_pte_cache *cache, uint16_t miss_idx, bool is_ok)
 {
 	struct rn_pte_miss *miss = &cache->misses[miss_idx];
 	bool mpt = is_mpt(cache, miss_idx);
@@ -131,7 +124,7 @@ static void fill(struct rn_pte_cache *cache, uint16_t miss_idx, bool is_ok, uint
 
 	if (miss->stale) {
 		cache->counters.stale_fills++;
-		return;
+		return RN_PTE_OK;
 	}
 	RN_ASSERT(tags->state[miss->line] == RN_PTE_TAG_FILLING &&
 		  tags->number[miss->line] == miss->number);
@@ -139,8 +132,7 @@ static void fill(struct rn_pte_cache *cache, uint16_t miss_idx, bool is_ok, uint
 		status = install(cache, mpt, miss->line,
 				 rn_buffer_data(cache->env.buffers, miss->buf));
 	tags->state[miss->line] = status == RN_PTE_OK ? RN_PTE_TAG_VALID : RN_PTE_TAG_EMPTY;
-	if (status != RN_PTE_OK)
-		refuse_waiters(cache, miss, status, cycle);
+	return status;
 }
 
 void rn_pte_miss_receive(struct rn_pte_cache *cache, uint64_t cycle)
@@ -156,7 +148,7 @@ void rn_pte_miss_receive(struct rn_pte_cache *cache, uint64_t cycle)
 	struct rn_pte_unit *unit =
 		&cache->units[is_mpt(cache, rsp.token) ? RN_PTE_UNIT_MPT : RN_PTE_UNIT_MTT];
 
-	fill(cache, rsp.token, rsp.status == RN_DMA_OK, cycle);
+	cache->replay_status = fill(cache, rsp.token, rsp.status == RN_DMA_OK);
 	rn_buffer_put(cache->env.buffers, miss->buf);
 	miss->busy = 0;
 	unit->misses_busy--;

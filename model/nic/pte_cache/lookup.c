@@ -148,6 +148,14 @@ static void pass_mtt(struct rn_pte_cache *cache, uint16_t slot_idx, uint64_t don
 		      done_cycle);
 }
 
+void rn_pte_refuse(struct rn_pte_cache *cache, uint16_t slot_idx, uint8_t status, uint64_t cycle)
+{
+	bool is_mpt = cache->slots[slot_idx].stage == RN_PTE_STAGE_MPT;
+
+	rn_pte_finish(cache, slot_idx, status,
+		      cycle + (is_mpt ? cache->params.mpt_cycles : cache->params.mtt_cycles));
+}
+
 void rn_pte_look_up(struct rn_pte_cache *cache, uint16_t slot_idx, uint64_t cycle)
 {
 	if (cache->slots[slot_idx].stage == RN_PTE_STAGE_MPT) {

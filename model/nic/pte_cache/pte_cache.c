@@ -1,9 +1,9 @@
 /*
  * PTE cache: memory protection (MPT) and translation (MTT) entries of the regions, cached from ICM, and
  * the checks that every access of the NIC to user memory passes. A cycle, in this order: base registers
- * and one release are taken; an invalidation is taken or goes on; one line is filled, if nobody waits for the
- * line before; one request is looked up every interval_cycles, replays before new ones, the
- * clients in turn; one read goes to the DMA engine; each client gets one answer.
+ * (nothing else but releases and answers then) and one release are taken; an invalidation is taken or goes on;
+ * one line is filled, if nobody waits for the line before; one request is looked up every interval_cycles,
+ * replays before new ones, the clients in turn; one read goes to the DMA engine; each client gets one answer.
  * Exact: sets, ways, LRU, miss registers, every read of ICM, order of checks, epochs.
  * Approximated: nothing on purpose; this is the cycle behaviour an RTL of the block has at the same ports.
  * Left out: memory windows, page faults (ODP), multi-level tables (the MTT is one array).
@@ -86,17 +86,19 @@ void rn_pte_log(struct rn_pte_cache *cache, enum rn_pte_unit_id id, uint64_t num
 		fprintf(cache->log, " %" PRIu64 " %" PRIu32 "\n", victim, cache->env.host);
 }
 
-static void take_base(struct rn_pte_cache *cache)
+/* False when there was none. */
+static bool take_base(struct rn_pte_cache *cache)
 {
 	struct rn_pte_base base;
 
 	if (!rn_fifo_pop(cache->ports.base, &base))
-		return;
+		return false;
 	RN_ASSERT(base.log_mpts < 64 && base.log_mtts < 64);
 	if (cache->has_base)
 		rn_pte_inval_all(cache);
 	cache->base = base;
 	cache->has_base = true;
+	return true;
 }
 
 static void take_release(struct rn_pte_cache *cache)
@@ -134,6 +136,7 @@ static uint16_t accept(struct rn_pte_cache *cache)
 		};
 		rn_fifo_drop(cache->ports.req[client]);
 		cache->next_client = (client + 1) % RN_PTE_CLIENT_COUNT;
+		cache->taken_client = client;
 		return slot;
 	}
 	return RN_PTE_NO_SLOT;
@@ -174,11 +177,16 @@ static bool issue(struct rn_pte_cache *cache, uint64_t cycle)
 	if (cycle < cache->next_lookup_cycle || cycle < cache->tags_free_cycle)
 		return false;
 
+	bool is_refused =
+		!rn_pte_list_is_empty(&cache->replay) && cache->replay_status != RN_PTE_OK;
 	uint16_t slot = choose(cache, cycle);
 
 	if (slot == RN_PTE_NO_SLOT)
 		return false;
-	rn_pte_look_up(cache, slot, cycle);
+	if (is_refused)
+		rn_pte_refuse(cache, slot, cache->replay_status, cycle);
+	else
+		rn_pte_look_up(cache, slot, cycle);
 	cache->next_lookup_cycle = cycle + cache->params.interval_cycles;
 	return true;
 }
@@ -191,8 +199,10 @@ static void send_results(struct rn_pte_cache *cache, uint64_t cycle)
 		if (rn_pte_list_is_empty(list))
 			continue;
 		if (cycle >= cache->slots[list->head].ready_cycle) {
-			if (!rn_fifo_can_push(cache->ports.rsp[client]))
+			if (!rn_fifo_can_push(cache->ports.rsp[client])) {
+				cache->is_blocked = true;
 				continue;
+			}
 
 			uint16_t slot = rn_pte_list_take(cache, list);
 
@@ -229,17 +239,22 @@ static void want_lookup(struct rn_pte_cache *cache, uint64_t cycle)
 		rn_pte_want(cache, rn_max_u64(cycle + 1, cache->tags_free_cycle));
 }
 
-static enum rn_stall find_stall(struct rn_pte_cache *cache, uint64_t cycle)
+/* A request at the ports, that this cycle did not take. */
+static bool has_untaken(struct rn_pte_cache *cache)
 {
-	for (uint32_t client = 0; client < RN_PTE_CLIENT_COUNT; client++) {
-		const struct rn_pte_list *list = &cache->results[client];
+	for (uint32_t client = 0; client < RN_PTE_CLIENT_COUNT; client++)
+		if (client != cache->taken_client && rn_fifo_peek(cache->ports.req[client]))
+			return true;
+	return false;
+}
 
-		if (!rn_pte_list_is_empty(list) && cache->slots[list->head].ready_cycle <= cycle)
-			return RN_STALL_OUTPUT;
-	}
+static enum rn_stall find_stall(struct rn_pte_cache *cache)
+{
+	if (cache->is_blocked)
+		return RN_STALL_OUTPUT;
 	if (cache->units[RN_PTE_UNIT_MPT].stalled_count ||
 	    cache->units[RN_PTE_UNIT_MTT].stalled_count ||
-	    (rn_pte_list_is_empty(&cache->unused) && has_requests(cache)))
+	    (rn_pte_list_is_empty(&cache->unused) && has_untaken(cache)))
 		return RN_STALL_TAG;
 	if (cache->units[RN_PTE_UNIT_MPT].misses_busy || cache->units[RN_PTE_UNIT_MTT].misses_busy)
 		return RN_STALL_MISS;
@@ -249,21 +264,29 @@ static enum rn_stall find_stall(struct rn_pte_cache *cache, uint64_t cycle)
 static void tick(void *self, uint64_t cycle)
 {
 	struct rn_pte_cache *cache = self;
+	bool is_busy = false;
 
 	cache->wake_cycle = UINT64_MAX;
-	take_base(cache);
+	cache->taken_client = RN_PTE_CLIENT_COUNT;
+	cache->is_blocked = false;
+
+	bool is_moved = take_base(cache);
+
 	take_release(cache);
-	rn_pte_inval_take(cache, cycle);
-	take_fill(cache, cycle);
-
-	bool is_busy = issue(cache, cycle);
-
-	rn_pte_miss_send(cache, cycle);
+	rn_pte_inval_walk(cache);
+	if (is_moved) {
+		rn_pte_want(cache, cycle + 1);
+	} else {
+		rn_pte_inval_take(cache, cycle);
+		take_fill(cache, cycle);
+		is_busy = issue(cache, cycle);
+		rn_pte_miss_send(cache, cycle);
+	}
 	send_results(cache, cycle);
 	rn_pte_inval_finish(cache, cycle);
 	want_lookup(cache, cycle);
 	rn_block_account(&cache->block, is_busy ? cache->params.interval_cycles : 0,
-			 find_stall(cache, cycle));
+			 find_stall(cache));
 	if (cache->wake_cycle != UINT64_MAX)
 		rn_block_wake_in(&cache->block, cache->wake_cycle - cycle);
 }

@@ -86,10 +86,15 @@ struct rn_pte_unit {
 
 enum rn_pte_unit_id { RN_PTE_UNIT_MPT, RN_PTE_UNIT_MTT, RN_PTE_UNITS };
 
-/* The invalidation in hand. */
+/* The invalidation in hand, and its walk through the MTT cache: a line of the region a cycle, or a set. */
 struct rn_pte_walk {
+	uint64_t first; /* MTT lines of the region */
+	uint64_t last;
+	uint64_t next; /* line or set of the next step */
+	uint64_t steps;
 	uint32_t token;
 	uint8_t is_active;
+	uint8_t by_set;
 	uint8_t epoch; /* of the translations that it waits for */
 };
 
@@ -106,6 +111,7 @@ struct rn_pte_cache {
 	struct rn_pte_slot *slots;
 	struct rn_pte_list unused;
 	struct rn_pte_list replay; /* filled: look up again, before new requests */
+	uint8_t replay_status;	   /* enum rn_pte_status: not OK refuses all of them */
 	struct rn_pte_list results[RN_PTE_CLIENT_COUNT];
 	struct rn_pte_miss *misses; /* MPT's, then MTT's; DMA token = index */
 	uint32_t misses_count;
@@ -118,8 +124,10 @@ struct rn_pte_cache {
 	uint64_t tags_free_cycle; /* an invalidation has the tags until then */
 	uint64_t replay_cycle;	  /* first cycle of the next replay */
 	uint64_t next_lookup_cycle;
-	uint32_t next_client; /* first in the arbiter's next round */
-	uint64_t wake_cycle;  /* earliest cycle wanted; collected during a tick */
+	uint32_t next_client;  /* first in the arbiter's next round */
+	uint32_t taken_client; /* whose request was taken in this cycle; RN_PTE_CLIENT_COUNT: none */
+	bool is_blocked;       /* in this cycle an answer met a full fifo */
+	uint64_t wake_cycle;   /* earliest cycle wanted; collected during a tick */
 	FILE *log;
 	char *name;
 	struct rn_pte_counters counters;
@@ -148,6 +156,9 @@ void rn_pte_log(struct rn_pte_cache *cache, enum rn_pte_unit_id unit, uint64_t n
 /** Look @slot up from the stage it is at: it ends among the results, the waiters of a miss or the stalled. */
 void rn_pte_look_up(struct rn_pte_cache *cache, uint16_t slot, uint64_t cycle);
 
+/** Answer @slot, whose line could not be had, with @status (not RN_PTE_OK) instead of another lookup. */
+void rn_pte_refuse(struct rn_pte_cache *cache, uint16_t slot, uint8_t status, uint64_t cycle);
+
 /** Answer @slot with @status (enum rn_pte_status) in @ready_cycle. */
 void rn_pte_finish(struct rn_pte_cache *cache, uint16_t slot, uint8_t status, uint64_t ready_cycle);
 
@@ -164,7 +175,8 @@ void rn_pte_miss_send(struct rn_pte_cache *cache, uint64_t cycle);
 /** Throw away what is being read for @line (EMPTY from now on); its waiters look up afresh. */
 void rn_pte_miss_make_stale(struct rn_pte_cache *cache, enum rn_pte_unit_id unit, uint32_t line);
 
-/** Take an invalidation, and answer the one in hand when its translations have drained. */
+/** One step of the walk; take an invalidation; answer the one in hand when its translations have drained. */
+void rn_pte_inval_walk(struct rn_pte_cache *cache);
 void rn_pte_inval_take(struct rn_pte_cache *cache, uint64_t cycle);
 void rn_pte_inval_finish(struct rn_pte_cache *cache, uint64_t cycle);
 

@@ -495,6 +495,75 @@ START_TEST(a_newer_ring_does_not_overtake_a_kept_one)
 }
 END_TEST
 
+/* Kept ones have the port to themselves: one message a cycle leaves, whatever space there is. */
+START_TEST(a_port_takes_one_ring_a_cycle)
+{
+	struct rn_sq_ring ring;
+
+	params.recover = true;
+	params.decode_latency_cycles = 1;
+	build_with(4, 8);
+	for (uint32_t qpn = 1; qpn <= 8; qpn++)
+		ring_sq(0, qpn, 1);
+	bench_run(&bench, 40);
+	ck_assert_uint_eq(count("kept"), 4);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert(rn_fifo_pop(ports.sq_ring, &ring));
+	ring_sq(0, 9, 1);
+	for (uint32_t sent = 1; sent <= 4; sent++) {
+		bench_run(&bench, 1);
+		ck_assert_uint_eq(rn_fifo_occupancy(ports.sq_ring), sent);
+	}
+	/* QP 9's was taken in and decoded in between: it is kept behind the others. */
+	bench_run(&bench, 1);
+	for (uint32_t qpn = 5; qpn <= 8; qpn++) {
+		ck_assert(rn_fifo_pop(ports.sq_ring, &ring));
+		ck_assert_uint_eq(ring.qpn, qpn);
+	}
+	ck_assert_uint_eq(count("kept"), 5);
+	bench_run(&bench, 10);
+	ck_assert(rn_fifo_pop(ports.sq_ring, &ring));
+	ck_assert_uint_eq(ring.qpn, 9);
+}
+END_TEST
+
+/* Decoded in cycle 6 after the push that is seen in cycle 1. */
+START_TEST(a_doorbell_is_kept_behind_others_two_cycles_later)
+{
+	params.recover = true;
+	params.decode_latency_cycles = 5;
+	build_with(1, 8);
+	ring_sq(0, 1, 1);
+	ring_sq(0, 2, 1);
+	bench_run(&bench, 20);
+	ck_assert_uint_eq(count("kept"), 1); /* of QP 2, alone: at once */
+	ring_sq(0, 3, 1);
+	bench_run(&bench, 7);
+	ck_assert_uint_eq(count("kept"), 1);
+	bench_run(&bench, 1);
+	ck_assert_uint_eq(count("kept"), 2);
+	/* The same for one that replaces its older one. */
+	ring_sq(0, 3, 2);
+	bench_run(&bench, 7);
+	ck_assert_uint_eq(count("kept"), 2);
+	bench_run(&bench, 1);
+	ck_assert_uint_eq(count("kept"), 3);
+}
+END_TEST
+
+START_TEST(one_status_a_cycle_is_taken_and_the_last_one_stays)
+{
+	build_with(8, 8);
+	rn_fifo_push(ports.status, &(uint32_t){7});
+	rn_fifo_push(ports.status, &(uint32_t){8});
+	bench_run(&bench, 1);
+	ck_assert_uint_eq(rn_fifo_occupancy(ports.status), 1);
+	bench_run(&bench, 1);
+	ck_assert_uint_eq(rn_fifo_occupancy(ports.status), 0);
+	ck_assert_uint_eq(read_register(RN_REG_STATUS, 4), 8);
+}
+END_TEST
+
 START_TEST(blueflame_pieces_out_of_order_are_ignored)
 {
 	uint8_t wqe[256];
@@ -607,6 +676,9 @@ int main(void)
 	tcase_add_test(tcase, with_recovery_a_full_scheduler_port_does_not_stall);
 	tcase_add_test(tcase, kicks_wait_per_queue_pair_without_stalling_doorbells);
 	tcase_add_test(tcase, a_newer_ring_does_not_overtake_a_kept_one);
+	tcase_add_test(tcase, a_port_takes_one_ring_a_cycle);
+	tcase_add_test(tcase, a_doorbell_is_kept_behind_others_two_cycles_later);
+	tcase_add_test(tcase, one_status_a_cycle_is_taken_and_the_last_one_stays);
 	tcase_add_test(tcase, blueflame_pieces_out_of_order_are_ignored);
 	tcase_add_test(tcase, the_oldest_unfinished_blueflame_wqe_gives_way);
 	tcase_add_test(tcase, random_writes_do_no_harm);

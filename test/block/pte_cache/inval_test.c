@@ -193,6 +193,23 @@ START_TEST(the_walk_takes_a_cycle_a_line_and_at_most_a_cycle_a_set)
 }
 END_TEST
 
+START_TEST(the_lines_of_a_region_go_one_a_cycle)
+{
+	build();
+	uint32_t key = make_region(&f, 1, VA, 16, 0);
+	translate(&f, key, VA, 1);
+	translate(&f, key, VA + 8 * PAGE, 1);
+	invalidate(&f, 5 << 8, 0, 16);
+	for (uint64_t gone = 0; gone < 3; gone++) {
+		bench_run(&f.bench, 1);
+		ck_assert_uint_eq(bench_counter(&f.bench, "pte_cache", "invalidated_lines"), gone);
+	}
+	bench_run(&f.bench, 5);
+	ck_assert(is_invalidated(&f));
+	fixture_free(&f);
+}
+END_TEST
+
 START_TEST(new_base_registers_drop_everything)
 {
 	build();
@@ -224,6 +241,7 @@ int main(void)
 		       the_answer_waits_for_translations_handed_out_before_and_not_for_later_ones);
 	tcase_add_test(tcase, a_second_invalidation_waits_for_the_first);
 	tcase_add_test(tcase, the_walk_takes_a_cycle_a_line_and_at_most_a_cycle_a_set);
+	tcase_add_test(tcase, the_lines_of_a_region_go_one_a_cycle);
 	tcase_add_test(tcase, new_base_registers_drop_everything);
 	return run_suite(tcase, "pte_cache_inval");
 }

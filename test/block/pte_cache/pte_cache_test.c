@@ -276,6 +276,36 @@ START_TEST(entries_that_are_not_present_or_not_readable_abort)
 }
 END_TEST
 
+/* Through the replay list, like those whose line is good: one an interval. */
+START_TEST(those_that_waited_for_a_free_entry_are_refused_one_after_the_other)
+{
+	const uint32_t read = 1 + 60 + 1 + 2;
+
+	fixture_prepare(&f, 0);
+	f.params.mpt_cycles = 3;
+	f.params.fill_cycles = 2;
+	fixture_build(&f);
+	f.dma->latency_cycles = 60;
+	uint32_t key = make_region(&f, 1, VA, 4, 9);
+	mpt_at(&f, 1)->state = 0;
+	for (uint16_t id = 0; id < 3; id++)
+		ask(&f, DMA, id, key, VA, 100);
+	bench_run(&f.bench, 1 + 3 + read + 3);
+	ck_assert(!is_answered(&f, DMA));
+	for (uint16_t id = 0; id < 3; id++) {
+		bench_run(&f.bench, 1);
+		ck_assert(is_answered(&f, DMA));
+		struct rn_pte_rsp rsp = answer(&f, DMA);
+
+		ck_assert_uint_eq(rsp.id, id);
+		ck_assert_uint_eq(rsp.status, RN_PTE_BAD_KEY);
+		ck_assert(!is_answered(&f, DMA));
+	}
+	ck_assert_uint_eq(bench_counter(&f.bench, "pte_cache", "bad_key"), 3);
+	fixture_free(&f);
+}
+END_TEST
+
 START_TEST(hits_pass_a_miss_and_answers_come_out_of_order)
 {
 	build();
@@ -392,6 +422,7 @@ int main(void)
 	tcase_add_test(tcase, bounds_hold_at_both_ends_and_do_not_wrap);
 	tcase_add_test(tcase, pages_of_every_size_are_translated_to_their_end);
 	tcase_add_test(tcase, entries_that_are_not_present_or_not_readable_abort);
+	tcase_add_test(tcase, those_that_waited_for_a_free_entry_are_refused_one_after_the_other);
 	tcase_add_test(tcase, hits_pass_a_miss_and_answers_come_out_of_order);
 	tcase_add_test(tcase, requests_for_one_entry_share_its_reads);
 	tcase_add_test(tcase, no_more_reads_are_outstanding_than_there_are_registers);

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
+#define WORLD_DIVERGED 71 /* exit status, as of rnicsim run */
 #define BRING_UP_PS (10 * RN_SCRIPTED_SECOND_PS)
 
 static void fail(const char *what)
@@ -58,6 +59,30 @@ void world_init(struct world *world, unsigned hosts, const char *const *set)
 	free(text);
 }
 
+/* What the environment says of units: only of those that the build has with these parameters. */
+static void choose_units(struct world *world)
+{
+	const char *wanted = getenv("RN_UNIT_MODE");
+	unsigned mode = 0;
+
+	while (wanted && mode < RN_UNIT_MODES && strcmp(rn_unit_mode_names[mode], wanted) != 0)
+		mode++;
+	if (mode == RN_UNIT_MODES)
+		fail("RN_UNIT_MODE is none of model, rtl, lockstep");
+	for (unsigned n = 0; wanted && n < world->hosts; n++)
+		for (unsigned unit = 0; unit < RN_UNITS; unit++)
+			if (rn_cosim_has_geometry(&world->scenario->host[n], unit))
+				world->scenario->host[n].unit[unit] = (enum rn_unit_mode)mode;
+}
+
+static void check_units(const struct world *world)
+{
+	char *problem = rn_cosim_check(world->scenario);
+
+	if (problem)
+		fail(problem);
+}
+
 /* --- life --- */
 
 static void is_up(void *arg, int error)
@@ -90,15 +115,20 @@ static void make_driver(struct world *world, unsigned host, uint64_t arena_bytes
 
 static void make_system(struct world *world, const struct world_options *options)
 {
-	const struct rn_system_options record = {
+	struct rn_system_options record = {
 		.permute_seed = options->permute_seed,
 		.stamps = options->stamps,
 		.pcap_path = options->capture ? world_path(world, "pcap") : NULL,
 		.tlp_path = options->tlps ? world_path(world, "tlp.csv") : NULL,
 		.lookup_path = options->lookups ? world_path(world, "lookup.csv") : NULL,
 	};
+	const struct rn_cosim_options units = {.end_with = WORLD_DIVERGED};
 	char *error = NULL;
 
+	choose_units(world);
+	check_units(world);
+	world->cosim = rn_cosim_new(world->scenario, &units, &error);
+	record.units = rn_cosim_builder(world->cosim);
 	world->system = rn_system_new(world->scenario, &record, &error);
 	if (!world->system)
 		fail(error);
@@ -171,6 +201,8 @@ void world_end(struct world *world)
 	if (rn_system_free(world->system))
 		fail("a capture or log could not be written");
 	world->system = NULL;
+	rn_cosim_free(world->cosim);
+	world->cosim = NULL;
 }
 
 static void remove_files(struct world *world)

@@ -10,6 +10,9 @@
  *	world_connect(&w, 1 << 20, &RN_SCRIPTED_PATH, &link);
  *	...
  *	world_fini(&w);
+ *
+ * With RN_UNIT_MODE=rtl or lockstep in the environment, every unit whose geometry is Verilated is that; a difference
+ * ends the process with status 71.
  */
 #ifndef RN_TEST_SYSTEM_WORLD_H
 #define RN_TEST_SYSTEM_WORLD_H
@@ -17,6 +20,7 @@
 #include "scripted/flow.h"
 #include "scripted/scripted.h"
 #include "system/system.h"
+#include "systemc/cosim/cosim.h"
 
 #define WORLD_HOSTS_MAX 8
 #define WORLD_US UINT64_C(1000000) /* picoseconds */
@@ -34,6 +38,7 @@ struct world_options {
 struct world {
 	struct rn_scenario *scenario; /* may be changed between world_init() and world_start() */
 	struct rn_system *system;     /* NULL after world_end() */
+	struct rn_cosim *cosim;
 	struct rn_sim *sim;
 	struct rn_config *config; /* what the scenario was read from */
 	struct rn_diag *diag;

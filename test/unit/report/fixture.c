@@ -212,3 +212,12 @@ void fixture_stamp(struct fixture *fixture, const struct rn_stamp *stamp)
 {
 	rn_stamps_record(fixture->outcome.system->stamps, stamp);
 }
+
+/* No unit of the fixture's is RTL. */
+bool rn_cosim_unit_at(const struct rn_cosim *cosim, unsigned idx, struct rn_cosim_unit_info *info)
+{
+	(void)cosim;
+	(void)idx;
+	(void)info;
+	return false;
+}

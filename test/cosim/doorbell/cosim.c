@@ -1,0 +1,79 @@
+/*
+ * Stand-alone bench of the doorbell unit: model and RTL side by side, under random or recorded stimulus. Exit status 0:
+ * no difference, 1: a difference, 2: wrong use.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cosim/common/options.h"
+#include "cosim/doorbell/kinds.h"
+#include "cosim/doorbell/points.h"
+#include "cosim/doorbell/run.h"
+
+static void print_result(const struct run *run)
+{
+	printf("doorbell %s: seed %" PRIu64 ", %" PRIu64 " cycles, %" PRIu64
+	       " with the gated clock: ",
+	       run->kind->geometry, run->seed, run->done_cycles, run->gated_cycles);
+	if (run->has_failed)
+		printf("cycle %" PRIu64 ": %s\n", run->done_cycles, run->difference);
+	else
+		printf("no difference\n");
+}
+
+static int run_kind(const struct cosim_options *options, const struct dut_kind *kind)
+{
+	struct cosim_cover cover;
+	struct run run = {
+		.kind = kind,
+		.seed = options->seed,
+		.cycles = options->cycles,
+		.plusarg = options->plusarg,
+		.record = options->record,
+		.rtl_cover = options->rtl_cover,
+		.cover = options->cover ? &cover : NULL,
+	};
+
+	cosim_cover_init(&cover, point_names, POINT_COUNT);
+	run_random(&run);
+	print_result(&run);
+	if (options->cover && !cosim_cover_write(&cover, options->cover))
+		fprintf(stderr, "%s: cannot write\n", options->cover);
+	cosim_cover_fini(&cover);
+	return run.has_failed;
+}
+
+static int replay(const struct cosim_options *options)
+{
+	struct run run = {.plusarg = options->plusarg, .rtl_cover = options->rtl_cover};
+
+	if (!run_replay(&run, options->replay, kinds)) {
+		fprintf(stderr, "%s\n", run.difference);
+		return 2;
+	}
+	print_result(&run);
+	return run.has_failed;
+}
+
+int main(int argc, char **argv)
+{
+	struct cosim_options options = {
+		.seed = cosim_env_seed(1),
+		.cycles = cosim_env_cycles(100000, 10000000),
+		.geometry = kinds[0]->geometry,
+	};
+
+	if (!cosim_options_parse(&options, argc, argv))
+		return 2;
+	if (options.replay)
+		return replay(&options);
+	for (unsigned i = 0; kinds[i]; i++)
+		if (!strcmp(kinds[i]->geometry, options.geometry))
+			return run_kind(&options, kinds[i]);
+	fprintf(stderr, "--geometry: no '%s'; there are:", options.geometry);
+	for (unsigned i = 0; kinds[i]; i++)
+		fprintf(stderr, " %s", kinds[i]->geometry);
+	fputc('\n', stderr);
+	return 2;
+}
