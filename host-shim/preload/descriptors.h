@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "preload/virtual.h"
+
 /* After such a wait a pipe or a socket takes so much without blocking. */
 #define RN_WRITE_BYTES 4096u
 
@@ -52,14 +54,19 @@ ssize_t rn_send_portions(int fd, const struct msghdr *message, int flags);
 /** Whether @fd is the system's source of random numbers. */
 bool rn_random_is_source(int fd);
 
-/* A call of type ssize_t (or int) that reads or writes. */
+/*
+ * A call of type ssize_t (or int) that reads or writes. Meanwhile the simulator asks nothing: a signal would cut a
+ * long transfer short.
+ */
 #define RN_READS(fd, now, call)                                                                    \
 	do {                                                                                       \
 		__typeof__(call) done_;                                                            \
                                                                                                    \
 		if (!rn_descriptor_before_read(fd, now))                                           \
 			return -1;                                                                 \
+		rn_virtual_set_examinable(false);                                                  \
 		done_ = (call);                                                                    \
+		rn_virtual_set_examinable(true);                                                   \
 		rn_descriptor_done(done_ >= 0);                                                    \
 		return done_;                                                                      \
 	} while (0)
@@ -70,7 +77,9 @@ bool rn_random_is_source(int fd);
                                                                                                    \
 		if (!rn_descriptor_before_write(fd, now))                                          \
 			return -1;                                                                 \
+		rn_virtual_set_examinable(false);                                                  \
 		done_ = (call);                                                                    \
+		rn_virtual_set_examinable(true);                                                   \
 		rn_descriptor_done(done_ >= 0);                                                    \
 		return done_;                                                                      \
 	} while (0)

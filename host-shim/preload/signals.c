@@ -27,6 +27,8 @@ static int suspend(const sigset_t *mask)
 
 	/* The counter of the processor is read by its fault, also in handlers. */
 	sigdelset(&wanted, SIGSEGV);
+	/* The simulator's question is no signal of the program's. */
+	sigaddset(&wanted, SIGURG);
 	rn_virtual_charge_call();
 	rn_wait_held_signals(&held);
 	pthread_sigmask(SIG_BLOCK, &held, &old);

@@ -191,6 +191,9 @@ static void on_examine(int signo, siginfo_t *info, void *context)
 	/* A question while the answer is being found would begin all over. */
 	if (regs[REG_EFL] & TRAP_FLAG)
 		return;
+	/* Steps cannot be caught where it was: the system would end the program. */
+	if (sigismember(&((ucontext_t *)context)->uc_sigmask, SIGTRAP) == 1)
+		return;
 	if (!rn_virtual_is_running() || !is_harmless((uintptr_t)regs[REG_RIP]))
 		return;
 	memset(&proof, 0, sizeof(proof));

@@ -184,13 +184,15 @@ RN_EXPORT __sighandler_t signal(int signo, __sighandler_t handler)
 	return old.sa_handler;
 }
 
-/* A blocked SIGSEGV would be the program's end at the next trap. */
-static const sigset_t *without_fault(int how, const sigset_t *set, sigset_t *copy)
+/* A blocked SIGSEGV would be the program's end at the next trap; blocked questions would keep it from being proved a spinner. */
+static const sigset_t *without_own(int how, const sigset_t *set, sigset_t *copy)
 {
-	if (!is_active || !set || how == SIG_UNBLOCK || sigismember(set, SIGSEGV) != 1)
+	if (!is_active || !set || how == SIG_UNBLOCK)
 		return set;
 	*copy = *set;
 	sigdelset(copy, SIGSEGV);
+	sigdelset(copy, SIGURG);
+	sigdelset(copy, SIGTRAP);
 	return copy;
 }
 
@@ -198,12 +200,12 @@ RN_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restr
 {
 	sigset_t copy;
 
-	return RN_REAL(sigprocmask)(how, without_fault(how, set, &copy), old);
+	return RN_REAL(sigprocmask)(how, without_own(how, set, &copy), old);
 }
 
 RN_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
 	sigset_t copy;
 
-	return RN_REAL(pthread_sigmask)(how, without_fault(how, set, &copy), old);
+	return RN_REAL(pthread_sigmask)(how, without_own(how, set, &copy), old);
 }

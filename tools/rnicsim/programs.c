@@ -114,7 +114,7 @@ static void run_child(unsigned host, const char *command, const char *dir, int o
 
 	setpgid(0, 0);
 	/* One that spins on memory would not find out that the run was killed. */
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (virtual_time)
 		personality(ADDR_NO_RANDOMIZE);
 	else if (nice(PROGRAM_NICE) == -1)

@@ -313,12 +313,13 @@ static json_t *virtual_json(const struct rn_outcome *outcome)
 	const struct rn_virtual_counts *counts = outcome->virtual_time;
 	const bool is_random = outcome->random_addresses;
 
-	return json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "deterministic",
+	return json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "deterministic",
 			 rn_virtual_is_repeatable(counts) && !is_random, "address_randomisation",
 			 is_random, "grants", (json_int_t)counts->grants, "outside",
 			 (json_int_t)counts->outside, "unproved", (json_int_t)counts->unproved,
 			 "outside_looks", (json_int_t)counts->outside_looks, "strangers",
-			 (json_int_t)counts->strangers, "late", (json_int_t)counts->late);
+			 (json_int_t)counts->strangers, "late", (json_int_t)counts->late,
+			 "interrupted", (json_int_t)counts->interrupted);
 }
 
 /* Which units were not, or not only, C blocks. */

@@ -293,6 +293,7 @@ static void print_virtual(const struct rn_outcome *outcome)
 		{counts->outside_looks, "waits for something that is not part of the run"},
 		{counts->strangers, "programs started that do not join virtual time"},
 		{counts->late, "programs that joined while others ran"},
+		{counts->interrupted, "the programs were ended by the wall clock or by a signal"},
 	};
 
 	if (outcome->random_addresses)

@@ -122,10 +122,14 @@ static void signal_programs(struct run *run, int signal)
 
 static void end_programs(struct run *run, const char *why)
 {
+	const struct rn_virtual_start told = {.pid = 0};
+
 	if (run->kill_at_s > 0)
 		return;
 	fprintf(stderr, "rnicsim: %s: ending the programs\n", why);
 	signal_programs(run, SIGTERM);
+	if (run->child.start_fd >= 0)
+		send(run->child.start_fd, &told, sizeof(told), MSG_NOSIGNAL | MSG_DONTWAIT);
 	run->kill_at_s = now_s() + KILL_AFTER_MS / 1e3;
 	run->limit_at_s = 0;
 	run->grace_at_s = 0;

@@ -85,6 +85,9 @@ void rn_virtual_drop_all(struct rn_virtual *v)
 		drop(v, v->process[v->count - 1]);
 	while (v->expecting)
 		stop_expecting(v, v->expecting - 1);
+	for (unsigned i = 0; i < v->tops; i++)
+		if (v->top_fd[i] >= 0)
+			close(v->top_fd[i]);
 }
 
 static bool is_stranger(struct rn_expected *e)
@@ -107,6 +110,26 @@ void rn_virtual_look_at_expected(struct rn_virtual *v)
 			v->counts.strangers++;
 			stop_expecting(v, i);
 		}
+	}
+}
+
+/* --- the programs of the run --- */
+
+void rn_virtual_add_top(struct rn_virtual *v, pid_t pid)
+{
+	if (v->tops < RN_TOPS_MAX)
+		v->top_fd[v->tops++] = (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+void rn_virtual_look_at_tops(struct rn_virtual *v)
+{
+	if (v->phase != RN_ALL_STARTED || !v->tops)
+		return;
+	v->is_over = true;
+	for (unsigned i = 0; i < v->tops; i++) {
+		struct pollfd fd = {.fd = v->top_fd[i], .events = POLLIN};
+
+		v->is_over = v->is_over && (fd.fd < 0 || poll(&fd, 1, 0) > 0);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "virtual_time.h"
 
 #define RN_EXPECTED_MAX 64
+#define RN_TOPS_MAX 64
 
 /* A process that has been started and has not joined yet: simulated time stands still until it has. */
 struct rn_expected {
@@ -47,7 +48,10 @@ struct rn_virtual {
 	struct rn_host_hook *hook;
 	struct rn_expected expected[RN_EXPECTED_MAX];
 	unsigned expecting;
-	bool ended; /* the world cannot go on */
+	int top_fd[RN_TOPS_MAX]; /* pidfds of the programs that the supervisor has started */
+	unsigned tops;
+	bool is_over; /* all of them have ended: time stands still for what they have left behind */
+	bool ended;   /* the world cannot go on */
 	enum rn_start_phase phase;
 	bool more;
 	uint64_t settle_from_ps;
@@ -92,6 +96,9 @@ struct rn_vprocess *rn_virtual_find(const struct rn_virtual *v, pid_t pid);
 /** Time stands still until @pid has joined, has ended, or is seen to be a program that will not join. */
 void rn_virtual_expect(struct rn_virtual *v, pid_t pid);
 void rn_virtual_look_at_expected(struct rn_virtual *v);
+/** A program that the supervisor has started; when the last of them has ended, the run is over. */
+void rn_virtual_add_top(struct rn_virtual *v, pid_t pid);
+void rn_virtual_look_at_tops(struct rn_virtual *v);
 /** A process asks for its page: the answer to RN_UAPI_ATTACH_TIME, a descriptor or -errno. */
 int rn_virtual_attach(void *arg, pid_t pid, const struct rn_uapi_attach_time *request);
 void rn_virtual_bury_dead(struct rn_virtual *v);

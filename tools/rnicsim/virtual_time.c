@@ -100,12 +100,19 @@ static void take_start(struct rn_virtual *v)
 {
 	struct rn_virtual_start start;
 
-	if (v->phase != RN_AWAITING_START ||
+	if (v->env.start_fd < 0 ||
 	    recv(v->env.start_fd, &start, sizeof(start), MSG_DONTWAIT) != sizeof(start))
 		return;
+	if (!start.pid) {
+		v->counts.interrupted++;
+		v->signalled_ps = rn_virtual_now_ps(v);
+		rn_virtual_act(v, v->signalled_ps);
+		return;
+	}
 	v->more = start.more;
 	v->phase = RN_SETTLING;
 	v->settle_from_ps = rn_virtual_now_ps(v);
+	rn_virtual_add_top(v, start.pid);
 	rn_virtual_expect(v, start.pid);
 }
 
@@ -118,6 +125,7 @@ static bool look_around(struct rn_virtual *v)
 	rn_virtual_bury_dead(v);
 	take_start(v);
 	rn_virtual_look_at_expected(v);
+	rn_virtual_look_at_tops(v);
 	return true;
 }
 
@@ -289,7 +297,7 @@ static void release_all(struct rn_virtual *v)
 		struct rn_vprocess *process = v->process[i];
 
 		if (orphaned)
-			kill(process->pid, SIGTERM);
+			kill(process->pid, SIGKILL);
 		atomic_store(&process->page->dead, 1);
 		for (unsigned n = 0; n < RN_TIME_SLOTS; n++)
 			if (rn_vthread_state(process, n) == RN_TIME_WAITING)
@@ -303,7 +311,8 @@ void rn_virtual_serve(struct rn_virtual *v, struct rn_server *server)
 	v->opened_ns = rn_wall_ns();
 	v->opened_ps = rn_virtual_now_ps(v);
 	for (unsigned loops = 1;; loops++) {
-		const bool idles = v->phase == RN_AWAITING_START || (!v->count && !v->expecting);
+		const bool idles =
+			v->phase == RN_AWAITING_START || v->is_over || (!v->count && !v->expecting);
 
 		if (idles)
 			idle(v, SLEEP_MAX_NS);
@@ -315,11 +324,12 @@ void rn_virtual_serve(struct rn_virtual *v, struct rn_server *server)
 		if (v->expecting)
 			continue;
 		settle(v);
-		if (v->phase != RN_AWAITING_START && v->count)
+		if (v->phase != RN_AWAITING_START && v->count && !v->is_over)
 			step(v);
 		if (v->ended)
 			break;
 	}
+	take_start(v);
 	release_all(v);
 }
 

@@ -17,7 +17,7 @@
 
 /* From the supervisor: a program of the run has been started. The answer is one byte: start the next. */
 struct rn_virtual_start {
-	int32_t pid;
+	int32_t pid; /* 0: none; it ends the programs, by the wall clock or because somebody wants it */
 	uint32_t more; /* 0: it is the last */
 };
 
@@ -41,6 +41,7 @@ struct rn_virtual_counts {
 	uint64_t unproved; /* times a thread used its window of processor time without a call */
 	uint64_t outside_looks; /* times everybody waited for something from outside the run */
 	uint64_t strangers;	/* programs started by those of the run that did not join */
+	uint64_t interrupted;	/* times the supervisor ended programs */
 	uint64_t late;		/* programs that joined, unexpected, while others ran */
 };
 
@@ -61,7 +62,8 @@ void rn_virtual_serve(struct rn_virtual *virtual, struct rn_server *server);
 /** Nothing but configuration and programs had a say in the run. */
 static inline bool rn_virtual_is_repeatable(const struct rn_virtual_counts *counts)
 {
-	return !(counts->outside + counts->outside_looks + counts->strangers + counts->late);
+	return !(counts->outside + counts->outside_looks + counts->strangers + counts->late +
+		 counts->interrupted);
 }
 
 void rn_virtual_get_counts(const struct rn_virtual *virtual, struct rn_virtual_counts *counts);

@@ -2,9 +2,11 @@
 """Programs that are hard on virtual time: long waits, tests of a fixed duration, early ends, exec, programs that cannot be
 attached, and handlers of the signal by which the processor's counter is trapped."""
 
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 import unittest
@@ -116,6 +118,35 @@ class Ends(Odd):
         self.assert_output(result, r"^(\[host0\] )?137 at 1700000005$")
         self.assert_output(result, r"^(\[host0\] )?124 at 1700000010$")
         self.assert_deterministic(result)
+
+    def test_run_ends_with_its_programs_not_with_what_they_leave_behind(self):
+        for _ in range(2):
+            result = self.run_virtual('(setsid sh -c "sleep 5; echo late" &) ; echo parent', "true", capture=False)
+            self.assertLess(result.report["run"]["simulated_s"], 1, str(result))
+            self.assert_deterministic(result)
+
+    def test_interrupted_run_says_so(self):
+        process = self.begin(self.arguments("ib_send_bw -F -n 10000000", "ib_send_bw -F -n 10000000 localhost", capture=False),
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=SOON_S)
+        with open(os.path.join(self.folder, "run.json"), encoding="utf-8") as stream:
+            virtual = json.load(stream)["run"]["virtual_time"]
+        self.assertEqual((virtual["interrupted"], virtual["deterministic"]), (1, False), output)
+
+    def test_background_jobs_of_a_shell(self):
+        """A shell's wait blocks all signals but lets them through in sigsuspend()."""
+        server = "ib_write_bw -F -p 1000 -n 300 & ib_send_bw -F -p 1001 -n 300; wait"
+        client = "ib_write_bw -F -p 1000 -n 300 localhost & ib_send_bw -F -p 1001 -n 300 localhost; wait"
+        with load(4):
+            seen = {self.run_virtual(server, client, capture=False).report["run"]["simulated_s"] for _ in range(4)}
+        self.assertEqual(len(seen), 1, str(seen))
+
+    def test_questions_do_not_cut_a_read_short(self):
+        with load(4):
+            result = self.run_virtual("dd if=/dev/zero of=/dev/null bs=4M count=100", "true", capture=False)
+        self.assertIn("100+0 records in", result.text)
 
     def test_program_that_is_execed(self):
         for _ in range(2):

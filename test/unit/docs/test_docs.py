@@ -13,7 +13,7 @@ LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 PATH = re.compile(r"`((?:model|host-shim|tools|configs|test|docs|rtl|traces)/[\w./-]*)`")
 HEADING = re.compile(r"^#+ (.*)$", re.M)
 # Sections of a NIC profile that are no unit: what software sees, and the fifos between the units.
-NO_UNIT = {"device", "nic"}
+NO_UNIT = {"device", "nic", "unit"}
 # A page of a unit outside the NIC; that of the PCIe link has the root complex too.
 OUTSIDE = {"fabric"}
 
