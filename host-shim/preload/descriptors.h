@@ -58,11 +58,11 @@ bool rn_random_is_source(int fd);
  * A call of type ssize_t (or int) that reads or writes. Meanwhile the simulator asks nothing: a signal would cut a
  * long transfer short.
  */
-#define RN_READS(fd, now, call)                                                                    \
+#define RN_TRANSFER(before, fd, now, call)                                                         \
 	do {                                                                                       \
 		__typeof__(call) done_;                                                            \
                                                                                                    \
-		if (!rn_descriptor_before_read(fd, now))                                           \
+		if (!before(fd, now))                                                              \
 			return -1;                                                                 \
 		rn_virtual_set_examinable(false);                                                  \
 		done_ = (call);                                                                    \
@@ -71,17 +71,7 @@ bool rn_random_is_source(int fd);
 		return done_;                                                                      \
 	} while (0)
 
-#define RN_WRITES(fd, now, call)                                                                   \
-	do {                                                                                       \
-		__typeof__(call) done_;                                                            \
-                                                                                                   \
-		if (!rn_descriptor_before_write(fd, now))                                          \
-			return -1;                                                                 \
-		rn_virtual_set_examinable(false);                                                  \
-		done_ = (call);                                                                    \
-		rn_virtual_set_examinable(true);                                                   \
-		rn_descriptor_done(done_ >= 0);                                                    \
-		return done_;                                                                      \
-	} while (0)
+#define RN_READS(fd, now, call) RN_TRANSFER(rn_descriptor_before_read, fd, now, call)
+#define RN_WRITES(fd, now, call) RN_TRANSFER(rn_descriptor_before_write, fd, now, call)
 
 #endif

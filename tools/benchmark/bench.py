@@ -70,7 +70,7 @@ def payload_hash(folder):
 def write_bw(build, name, size, messages, mode):
     with tempfile.TemporaryDirectory(prefix="rnicsim-bench-") as folder:
         report_path = os.path.join(folder, "report.json")
-        out = run([os.path.join(build, "bin", "rnicsim"), "run", "--raw", "--quiet", "--report", report_path,
+        out = run([os.path.join(build, "bin", "rnicsim"), "run", "--free-run", "--raw", "--quiet", "--report", report_path,
                    "--set", "fabric.check_icrc=true", "--unit", f"doorbell={mode},pte_cache={mode}",
                    program(build, 0, folder, size, messages, ""),
                    program(build, 1, folder, size, messages, "localhost")])
@@ -80,7 +80,7 @@ def write_bw(build, name, size, messages, mode):
     line = WRITE_BW_LINE.search(out)
     if not line:
         raise BenchError(f"{name}: no result in what ib_write_bw printed:\n{out}")
-    # The program's own clock is the wall clock: how long the transfer took, without set-up.
+    # In free-run the program's own clock is the wall clock: how long the transfer took, without set-up.
     wall_s = size * messages / (float(line.group(4)) * MIB)
     ports = [port["counters"] for port in report["result"]["fabric"].values()]
     packets = messages * max(1, -(-size // MTU))
