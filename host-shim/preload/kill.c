@@ -73,10 +73,14 @@ static void await_end(pid_t pid, int signo)
 	struct victim victim;
 
 	for (unsigned looks = 0; looks < END_LIMIT_NS / LOOK_NS; looks++) {
-		if (!look_at(pid, &victim) || victim.state == 'Z' || victim.state == 'X' ||
-		    !ends_by(&victim, signo))
+		const bool is_known = look_at(pid, &victim);
+
+		if (is_known && !ends_by(&victim, signo))
 			return;
+		/* Its parent's SIGCHLD comes a moment after the end can be seen. */
 		syscall(SYS_nanosleep, &pause, NULL);
+		if (!is_known || victim.state == 'Z' || victim.state == 'X')
+			return;
 	}
 }
 

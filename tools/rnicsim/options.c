@@ -33,9 +33,9 @@ static const struct argp_option scenario_rows[] = {
 	{"set", OPT_SET, "KEY=VALUE", 0,
 	 "set one parameter, e.g. hosts.0.nic.dma.tags=1 or hosts.*.nic.pcie.lanes=4; repeatable",
 	 0},
-	{"unit", OPT_UNIT, "[hostN:]UNIT=MODE[,...]", 0,
+	{"unit", OPT_UNIT, "[hostN:]UNIT=MODE", 0,
 	 "what stands for a unit (doorbell, pte_cache): model (C), rtl (SystemVerilog), lockstep (both, compared "
-	 "in every cycle); of one host's NIC or of all; repeatable",
+	 "in every cycle); of one host's NIC or of all; several with commas; repeatable",
 	 0},
 	{0},
 };
@@ -122,7 +122,7 @@ static char *named_unit(struct argp_state *state, const char *option, char *text
 	char *equals = strchr(text, '=');
 
 	if (!equals || !equals[1])
-		argp_error(state, "--%s: %s is not UNIT=...", option, text);
+		argp_error(state, "--%s: \"%s\" is not UNIT=...", option, text);
 	*equals = 0;
 	*unit = rn_unit_find(text);
 	if (*unit == RN_UNITS)
@@ -153,10 +153,10 @@ static void choose_unit(struct argp_state *state, struct rn_options *options, ch
 
 static void choose_units(struct argp_state *state, struct rn_options *options, const char *arg)
 {
-	char *text = keep(options, rn_strdup(arg));
-	char *rest;
+	char *rest = keep(options, rn_strdup(arg));
+	char *one;
 
-	for (char *one = strtok_r(text, ",", &rest); one; one = strtok_r(NULL, ",", &rest))
+	while ((one = strsep(&rest, ",")))
 		choose_unit(state, options, one);
 }
 

@@ -38,8 +38,8 @@ static bool read_cpu_ns(pid_t pid, pid_t tid, uint64_t *ns)
 	return ok;
 }
 
-/* 'S' and the like; switches of both kinds. */
-static bool read_state(pid_t pid, pid_t tid, char *state, uint64_t *switches)
+/* 'S' and the like; switches of both kinds; who traces it. */
+static bool read_state(pid_t pid, pid_t tid, char *state, uint64_t *switches, pid_t *tracer)
 {
 	FILE *file = open_file(pid, tid, "status");
 	unsigned found = 0;
@@ -51,6 +51,7 @@ static bool read_state(pid_t pid, pid_t tid, char *state, uint64_t *switches)
 	*switches = 0;
 	while (fgets(line, sizeof(line), file)) {
 		found += sscanf(line, "State: %c", state) == 1;
+		sscanf(line, "TracerPid: %d", tracer);
 		if (sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &count) == 1 ||
 		    sscanf(line, "nonvoluntary_ctxt_switches: %" SCNu64, &count) == 1) {
 			*switches += count;
@@ -65,10 +66,11 @@ static void look(struct rn_task_watch *watch, pid_t pid, pid_t tid)
 {
 	const uint64_t cpu_before_ns = watch->cpu_ns;
 	uint64_t switches, cpu_ns;
+	pid_t tracer = 0;
 	char state;
 
 	watch->at_ns = rn_wall_ns();
-	if (!read_state(pid, tid, &state, &switches) || !read_cpu_ns(pid, tid, &cpu_ns)) {
+	if (!read_state(pid, tid, &state, &switches, &tracer) || !read_cpu_ns(pid, tid, &cpu_ns)) {
 		watch->is_asleep = false;
 		return;
 	}
@@ -76,8 +78,8 @@ static void look(struct rn_task_watch *watch, pid_t pid, pid_t tid)
 		watch->begin_cpu_ns = cpu_ns;
 	if (!watch->is_asleep || switches != watch->switches || cpu_ns != cpu_before_ns)
 		watch->asleep_since_ns = watch->at_ns;
-	/* A debugger's stop is no sleep: time stands still for whom it looks at. */
-	watch->is_asleep = state == 'S' || state == 'T';
+	watch->is_asleep = state == 'S' || state == 'T' || state == 't';
+	watch->tracer = state == 't' ? tracer : 0;
 	watch->cpu_ns = cpu_ns;
 	watch->switches = switches;
 	watch->is_known = true;

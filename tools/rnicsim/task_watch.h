@@ -16,6 +16,7 @@ struct rn_task_watch {
 	uint64_t asleep_since_ns; /* wall clock; valid while is_asleep */
 	bool is_known;		  /* the first look has succeeded */
 	bool is_asleep;
+	pid_t tracer; /* asleep because this process has stopped it; else 0 */
 };
 
 uint64_t rn_wall_ns(void);

@@ -175,6 +175,13 @@ static bool may_have_started(const struct rn_virtual *v)
 	return false;
 }
 
+/* Who joins by hand finds simulated time at the wall clock's pace from now on. */
+static void open_anew(struct rn_virtual *v)
+{
+	v->opened_ns = rn_wall_ns();
+	v->opened_ps = rn_virtual_now_ps(v);
+}
+
 static bool is_late(struct rn_virtual *v, pid_t pid)
 {
 	return !meet_expected(v, pid) && v->phase == RN_ALL_STARTED && v->count &&
@@ -217,6 +224,8 @@ int rn_virtual_attach(void *arg, pid_t pid, const struct rn_uapi_attach_time *re
 		drop(v, old);
 	} else {
 		v->ordinals[request->host]++;
+		if (v->env.is_open && !may_have_started(v))
+			open_anew(v);
 		v->counts.late += is_late(v, pid);
 	}
 	add(v, process);

@@ -75,6 +75,12 @@ static bool is_new_holder(const struct rn_virtual *v, const struct rn_vprocess *
 	       v->holder.grants != v->counts.grants;
 }
 
+/* Time stands still for whom a debugger from outside of the run looks at. */
+static bool is_debugged(const struct rn_virtual *v, const struct rn_task_watch *watch)
+{
+	return watch->tracer && !rn_virtual_find(v, watch->tracer);
+}
+
 static void judge(struct rn_virtual *v, struct rn_vprocess *process, unsigned n)
 {
 	const bool again = process->thread[n].was_outside;
@@ -84,8 +90,9 @@ static void judge(struct rn_virtual *v, struct rn_vprocess *process, unsigned n)
 	if (rn_task_watch_cpu_ns(watch) > factor * (again ? WINDOW_AGAIN_CPU_NS : WINDOW_CPU_NS)) {
 		v->counts.unproved++;
 		leave_outside(v, process, n);
-	} else if (rn_task_watch_asleep_ns(watch) >
-		   factor * (again ? BLOCKED_AGAIN_NS : BLOCKED_NS)) {
+	} else if (!is_debugged(v, watch) &&
+		   rn_task_watch_asleep_ns(watch) >
+			   factor * (again ? BLOCKED_AGAIN_NS : BLOCKED_NS)) {
 		leave_outside(v, process, n);
 	} else if (rn_task_is_gone(process->pid, process->page->slot[n].tid) && factor == 1) {
 		/* Ended by a bare system call. */
