@@ -65,6 +65,8 @@ struct rn_time_slot {
 	int32_t tid;
 	uint32_t spins;		  /* 1: this thread has been proved to spin on memory before */
 	_Atomic uint32_t watched; /* 1: the simulator sleeps on the futex */
+	_Atomic uint32_t rests;	  /* 1: another thread has the baton, do not spin for it */
+	uint32_t spin_tries;	  /* set by the simulator: pauses before its thread sleeps */
 	uint64_t now_ps;   /* the thread's virtual time; the simulator's to write before RUNNING */
 	uint64_t until_ps; /* the wait ends then at the latest */
 	uint64_t grid_ps;  /* a wait for a change ends at now + n * grid; 0: at once */

@@ -19,15 +19,13 @@
 #include "driver/uapi.h"
 #include "preload/waits.h"
 
-#define SPIN_TRIES_MIN 50
-#define SPIN_TRIES_MAX 4000
+#define SPIN_TRIES_RESTING 2000
 #define QUANTUM_PS 1000000000u /* a thread's clock runs ahead of the others by at most 1 ms */
 
 static struct rn_time_page *page;
 static __thread struct rn_time_slot *own;
 static __thread unsigned native;
-static __thread unsigned spin_tries = SPIN_TRIES_MAX; /* halved by each wait that was longer */
-static __thread uint64_t quantum_ps;		      /* clock at which the others get a turn */
+static __thread uint64_t quantum_ps; /* clock at which the others get a turn */
 
 bool rn_virtual_is_on(void)
 {
@@ -86,16 +84,16 @@ static void sleep_on_slot(void)
 static void wait_for_baton(void)
 {
 	const int saved_errno = errno;
-	unsigned tries = 0;
+	const unsigned limit = own->spin_tries;
 
-	while (is_waiting() && tries++ < spin_tries)
+	for (unsigned tries = 0; is_waiting() && tries < limit; tries++) {
 		__builtin_ia32_pause();
-	if (tries <= spin_tries) {
-		spin_tries = spin_tries * 2 < SPIN_TRIES_MAX ? spin_tries * 2 : SPIN_TRIES_MAX;
-	} else {
-		spin_tries = spin_tries / 2 > SPIN_TRIES_MIN ? spin_tries / 2 : SPIN_TRIES_MIN;
-		sleep_on_slot();
+		if (tries > SPIN_TRIES_RESTING &&
+		    atomic_load_explicit(&own->rests, memory_order_relaxed))
+			break;
 	}
+	if (is_waiting())
+		sleep_on_slot();
 	quantum_ps = own->now_ps + QUANTUM_PS;
 	errno = saved_errno;
 }

@@ -512,6 +512,8 @@ module rn_pte_cache #(
     else rsp.status = rn_msg_pkg::PTE_OK;
     if (mtt_found) begin
       rsp.pa = `RN_FAULT(7) ? {pa[63:28], pa[19:12], pa[27:20], pa[11:0]} : pa;
+      // Payload alone: rings and completions are shorter.
+      if (`RN_FAULT(21) && request.length >= 32'd1024) rsp.pa = {pa[63:13], !pa[12], pa[11:0]};
       rsp.bytes = (request.length < 32'(to_end)) ? request.length : 32'(to_end);
     end
     if (hand_out) rsp.epoch = {7'd0, epoch ^ `RN_FAULT(10)};

@@ -20,6 +20,8 @@ struct rn_vthread {
 	uint64_t now_ps, until_ps, grid_ps;
 	uint64_t seen; /* count of actions when it last looked */
 	uint64_t changed_ps;
+	uint64_t began_ns,
+		mean_ns; /* wall clock of its waits: when this one began, how long they are */
 	/* Since it was left outside: up to where it lets simulated time pass. */
 	bool was_outside;
 	uint64_t outside_ps;

@@ -55,6 +55,7 @@ static void drop(struct rn_virtual *v, struct rn_vprocess *process)
 	}
 	v->spinner = NULL;
 	v->holder.process = NULL;
+	v->rester = NULL;
 	rn_vprocess_free(process);
 }
 

@@ -65,8 +65,10 @@ struct rn_virtual {
 	/* Who has the baton, when it is known for spinning. */
 	const struct rn_vprocess *spinner;
 	unsigned spinner_n;
-	pid_t parent;	/* supervisor of a run */
-	unsigned spins; /* before a sleep: halved by each wait that was longer */
+	pid_t parent;			  /* supervisor of a run */
+	const struct rn_vprocess *rester; /* who had the baton last */
+	unsigned rester_n;
+	uint64_t native_ns; /* wall time for which native code runs at a time: a moving mean */
 	struct rn_virtual_counts counts;
 };
 

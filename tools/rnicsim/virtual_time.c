@@ -22,8 +22,9 @@
 #define SLICE_WAKES 2000
 #define HELD_RETRY_PS 10000u	     /* a doorbell write that found the host's queue full */
 #define UNBOUNDED_STEP_PS 100000000u /* with nobody to wake: 100 us at a time */
-#define SPINS_MIN 200
-#define SPINS_MAX 4000
+#define SPIN_BELOW_NS 150000u	     /* while native code runs for so long at a time */
+#define SPINS_LONG 8000
+#define SPINS_SHORT 400
 #define SPINS_BEFORE_ASKING 150
 #define SLEEP_FIRST_NS 50000u
 #define SLEEP_MAX_NS 2000000u
@@ -165,30 +166,27 @@ static void idle(struct rn_virtual *v, uint64_t ns)
 /* True when the baton is back. A thread that is known for spinning is asked at once. */
 static bool spin_for_baton(struct rn_virtual *v)
 {
+	const unsigned limit = v->native_ns < SPIN_BELOW_NS ? SPINS_LONG : SPINS_SHORT;
 	unsigned ask_at = SPINS_BEFORE_ASKING;
 
-	for (unsigned spins = 0; spins < v->spins; spins++) {
-		if (!running_slot(v)) {
-			if (spins)
-				v->spins = 2 * v->spins < SPINS_MAX ? 2 * v->spins : SPINS_MAX;
+	for (unsigned spins = 0; spins < limit; spins++) {
+		if (!running_slot(v))
 			return true;
-		}
 		if (v->spinner && spins == ask_at) {
 			rn_virtual_ask(v->spinner, v->spinner_n);
 			ask_at *= 4;
 		}
 		__builtin_ia32_pause();
 	}
-	v->spins = v->spins / 2 > SPINS_MIN ? v->spins / 2 : SPINS_MIN;
 	return false;
 }
 
-/* False: end the run. */
-static bool wait_for_native(struct rn_virtual *v)
+/* It may take long, or not come back by itself. False: end the run. */
+static bool sleep_for_baton(struct rn_virtual *v)
 {
 	uint64_t sleep_ns = SLEEP_FIRST_NS;
 
-	while (!spin_for_baton(v) || v->expecting) {
+	for (;;) {
 		struct rn_time_slot *slot = running_slot(v);
 
 		if (slot)
@@ -200,15 +198,36 @@ static bool wait_for_native(struct rn_virtual *v)
 		if (!look_around(v))
 			return false;
 		rn_virtual_watch(v);
+		if (spin_for_baton(v) && !v->expecting)
+			return true;
 		sleep_ns = rn_earlier(2 * sleep_ns, SLEEP_MAX_NS);
 	}
-	return true;
+}
+
+/* False: end the run. */
+static bool wait_for_native(struct rn_virtual *v)
+{
+	uint64_t from_ns;
+	bool goes_on = true;
+
+	if (!running_slot(v) && !v->expecting)
+		return true;
+	from_ns = rn_wall_ns();
+	if (!spin_for_baton(v) || v->expecting)
+		goes_on = sleep_for_baton(v);
+	v->native_ns = rn_wall_mean_ns(v->native_ns, rn_wall_ns() - from_ns);
+	return goes_on;
 }
 
 static void grant(struct rn_virtual *v, const struct rn_virtual_turn *turn)
 {
 	if (turn->process->thread[turn->n].on & RN_TIME_ON_ANSWER)
 		turn->process->answered = false;
+	if (v->rester && (v->rester != turn->process || v->rester_n != turn->n))
+		atomic_store(&v->rester->page->slot[v->rester_n].rests, 1);
+	v->rester = turn->process;
+	v->rester_n = turn->n;
+	atomic_store(&turn->process->page->slot[turn->n].rests, 0);
 	v->counts.grants++;
 	v->spinner = turn->process->page->slot[turn->n].spins ? turn->process : NULL;
 	v->spinner_n = turn->n;
@@ -341,7 +360,6 @@ struct rn_virtual *rn_virtual_new(const struct rn_virtual_env *env)
 
 	v->env = *env;
 	v->sim = rn_system_sim(env->system);
-	v->spins = SPINS_MAX;
 	v->parent = getppid();
 	v->signalled_ps = RN_TIME_NEVER;
 	v->ordinals = rn_calloc(env->scenario->hosts, sizeof(*v->ordinals));

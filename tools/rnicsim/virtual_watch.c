@@ -12,7 +12,7 @@
 
 #define ASK_NS 100000u
 #define BLOCKED_NS 200000000u /* asleep for so long, without a single switch */
-#define WINDOW_CPU_NS 300000000u
+#define WINDOW_CPU_NS 1000000000u
 /* For a thread that has been outside before: the run cannot be repeated any more, but it can be quick. */
 #define BLOCKED_AGAIN_NS 5000000u
 #define WINDOW_AGAIN_CPU_NS 2000000u

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/bits.h"
@@ -197,6 +198,36 @@ static bool open_recordings(struct rn_cosim *cosim, char **error)
 	return true;
 }
 
+static bool has_rtl(const struct rn_scenario *scenario)
+{
+	for (unsigned host = 0; host < scenario->hosts; host++)
+		for (unsigned unit = 0; unit < RN_UNITS; unit++)
+			if (scenario->host[host].unit[unit] != RN_UNIT_MODEL)
+				return true;
+	return false;
+}
+
+/* What would be found out, or not, when it is too late. */
+static bool check_options(const struct rn_cosim *cosim, char **error)
+{
+	const struct rn_cosim_options *options = &cosim->options;
+	const char *path = options->fst_path, *slash = path ? strrchr(path, '/') : NULL;
+	char *folder;
+
+	if (options->plusargs_count && !has_rtl(cosim->scenario)) {
+		*error =
+			rn_strdup("--plusarg: no unit is RTL that could read it (--unit UNIT=rtl)");
+		return false;
+	}
+	if (!slash)
+		return true;
+	folder = rn_asprintf("%.*s/", (int)(slash - path), path);
+	if (access(folder, W_OK) != 0)
+		*error = rn_asprintf("--divergence-fst: %s: %s", path, strerror(errno));
+	free(folder);
+	return !*error;
+}
+
 struct rn_cosim *rn_cosim_new(const struct rn_scenario *scenario,
 			      const struct rn_cosim_options *options, char **error)
 {
@@ -210,7 +241,7 @@ struct rn_cosim *rn_cosim_new(const struct rn_scenario *scenario,
 		.watch = watch,
 		.set_log = set_log,
 	};
-	if (open_recordings(cosim, error))
+	if (check_options(cosim, error) && open_recordings(cosim, error))
 		return cosim;
 	rn_cosim_free(cosim);
 	return NULL;

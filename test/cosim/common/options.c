@@ -1,5 +1,6 @@
 #include "cosim/common/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static bool parse_number(const char *name, const char *text, uint64_t *value)
 
 	errno = 0;
 	*value = strtoull(text, &end, 0);
-	if (!errno && *text && !*end)
+	if (!errno && isdigit((unsigned char)*text) && !*end)
 		return true;
 	fprintf(stderr, "--%s: '%s' is not a number\n", name, text);
 	return false;

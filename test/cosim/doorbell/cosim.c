@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cosim/common/options.h"
@@ -13,6 +14,10 @@
 
 static void print_result(const struct run *run)
 {
+	if (!run->done_cycles) {
+		fprintf(stderr, "doorbell: no cycle was compared\n");
+		exit(2);
+	}
 	printf("doorbell %s: seed %" PRIu64 ", %" PRIu64 " cycles, %" PRIu64
 	       " with the gated clock: ",
 	       run->kind->geometry, run->seed, run->done_cycles, run->gated_cycles);

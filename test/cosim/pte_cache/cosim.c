@@ -52,6 +52,10 @@ static int run(const struct cosim_options *options, const struct dut_kind *kind)
 		is_same = replay_run(&rig, &coverage, options->replay);
 	else
 		is_same = run_random(options, &coverage);
+	if (rig.cycle <= rig.first_cycle) {
+		fprintf(stderr, "pte_cache: no cycle was compared\n");
+		return 2;
+	}
 	printf("pte_cache %s: seed %" PRIu64 ", %" PRIu64 " cycles, %" PRIu64
 	       " with the gated clock: %s\n",
 	       kind->geometry, options->seed, rig.cycle - rig.first_cycle, rig.gated_cycles,

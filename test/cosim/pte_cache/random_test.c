@@ -13,7 +13,7 @@
 #include "cosim/pte_cache/replay.h"
 #include "run_suite.h"
 
-#define FAULTS 20
+#define FAULTS 21
 
 static struct rig rig;
 static struct random source;

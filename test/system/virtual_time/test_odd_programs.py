@@ -199,7 +199,7 @@ class Signals(Odd):
 
 class Flags(Odd):
     def test_thread_that_never_calls_is_reported(self):
-        result = self.run_virtual("/usr/bin/python3 -c 'x = sum(i * i for i in range(20000000))'", "true", capture=False)
+        result = self.run_virtual("/usr/bin/python3 -c 'x = sum(i * i for i in range(60000000))'", "true", capture=False)
         virtual = result.report["run"]["virtual_time"]
         self.assertFalse(virtual["deterministic"], str(virtual))
         self.assertGreater(virtual["unproved"], 0)
