@@ -64,9 +64,9 @@ bool rn_random_is_source(int fd);
                                                                                                    \
 		if (!before(fd, now))                                                              \
 			return -1;                                                                 \
-		rn_virtual_set_examinable(false);                                                  \
+		rn_virtual_hold_questions(true);                                                   \
 		done_ = (call);                                                                    \
-		rn_virtual_set_examinable(true);                                                   \
+		rn_virtual_hold_questions(false);                                                  \
 		rn_descriptor_done(done_ >= 0);                                                    \
 		return done_;                                                                      \
 	} while (0)

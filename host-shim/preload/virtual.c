@@ -191,6 +191,17 @@ void rn_virtual_set_examinable(bool on)
 		atomic_store(&page->examinable, on);
 }
 
+void rn_virtual_hold_questions(bool on)
+{
+	sigset_t set;
+
+	if (!page)
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, SIGURG);
+	syscall(SYS_rt_sigprocmask, on ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL, _NSIG / 8);
+}
+
 void rn_virtual_wait_turn(void)
 {
 	if (own)

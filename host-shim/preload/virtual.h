@@ -79,6 +79,9 @@ void rn_virtual_wait_message(void);
 /** Before exec (false): the next program may not know the simulator's question. */
 void rn_virtual_set_examinable(bool on);
 
+/** Between the two no question interrupts this thread; one under way comes at the end. */
+void rn_virtual_hold_questions(bool on);
+
 /** A slot for a thread that this one is about to start; -1: none free. */
 int rn_virtual_reserve_slot(void);
 /** The new thread takes it and waits for its turn. */
