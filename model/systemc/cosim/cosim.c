@@ -18,6 +18,7 @@
 #include "systemc/cosim/frame.h"
 #include "systemc/cosim/geometry.h"
 #include "systemc/cosim/record.h"
+#include "systemc/cosim/sleep.h"
 #include "systemc/cosim/window.h"
 
 #define WINDOW_CYCLES 4096
@@ -250,6 +251,7 @@ struct rn_cosim *rn_cosim_new(const struct rn_scenario *scenario,
 static void free_unit(struct rn_cosim_unit *unit)
 {
 	rn_cosim_window_free(unit->window);
+	rn_cosim_probe_free(unit);
 	if (unit->rtl)
 		unit->kind->free(unit->rtl);
 	free(unit->count);
@@ -303,6 +305,13 @@ const char *rn_cosim_fst_path(const struct rn_cosim *cosim)
 	return cosim->options.fst_path ? cosim->options.fst_path : DEFAULT_FST;
 }
 
+void rn_cosim_print_sleepers(const struct rn_cosim *cosim)
+{
+	for (struct rn_cosim_unit *unit = cosim->unit; unit; unit = unit->next)
+		if (unit->mode == RN_UNIT_RTL)
+			rn_cosim_print_sleeper(unit);
+}
+
 bool rn_cosim_unit_at(const struct rn_cosim *cosim, unsigned idx, struct rn_cosim_unit_info *info)
 {
 	const struct rn_cosim_unit *unit = cosim->unit;
@@ -316,6 +325,9 @@ bool rn_cosim_unit_at(const struct rn_cosim *cosim, unsigned idx, struct rn_cosi
 		.name = unit->name,
 		.mode = unit->mode,
 		.geometry = unit->kind->geometry,
+		.top = unit->kind->top,
+		.digest = unit->kind->digest,
+		.is_own = unit->kind->is_own,
 		.model_ticks = unit->model ? unit->model->ticks : 0,
 		.evaluations = unit->evaluations,
 	};
