@@ -122,7 +122,13 @@ static void make_system(struct world *world, const struct world_options *options
 		.tlp_path = options->tlps ? world_path(world, "tlp.csv") : NULL,
 		.lookup_path = options->lookups ? world_path(world, "lookup.csv") : NULL,
 	};
-	const struct rn_cosim_options units = {.end_with = WORLD_DIVERGED};
+	const char *plusarg = getenv("RN_PLUSARG");
+	const struct rn_cosim_options units = {
+		.end_with = WORLD_DIVERGED,
+		.plusargs = &plusarg,
+		.plusargs_count = plusarg != NULL,
+		.fst_path = getenv("RN_DIVERGENCE_FST"),
+	};
 	char *error = NULL;
 
 	choose_units(world);
