@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "verbs/maps.h"
 #include "verbs/objects.h"
 #include "verbs/pin.h"
+#include "verbs/raw.h"
 
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
@@ -17,15 +17,15 @@
 int rn_ring_new(struct rn_conn *conn, size_t bytes, struct rn_ring *ring)
 {
 	const size_t total = bytes + RN_PAGE_BYTES;
-	uint8_t *base =
-		mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *base = rn_raw_mmap(NULL, total, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int error;
 
-	if (base == MAP_FAILED)
+	if (!base)
 		return ENOMEM;
 	error = rn_pin_range(conn->pin, base, total, RN_PIN_OWN | RN_PIN_WRITE);
 	if (error) {
-		munmap(base, total);
+		rn_raw_munmap(base, total);
 		return error;
 	}
 	*ring = (struct rn_ring){.base = base, .bytes = total, .dbr = base + bytes};
@@ -37,7 +37,7 @@ void rn_ring_free(struct rn_conn *conn, struct rn_ring *ring)
 	if (!ring->base)
 		return;
 	rn_unpin_discard(conn->pin, ring->base, ring->bytes);
-	munmap(ring->base, ring->bytes);
+	rn_raw_munmap(ring->base, ring->bytes);
 	ring->base = NULL;
 }
 

@@ -3,7 +3,8 @@
  * PIN, exchange, (driver's object); then (object gone), exchange back what nobody needs, UNPIN.
  *
  * Pages that cannot be brought back for want of memory stay in their frames, which then stay pinned: the
- * program's memory is right in any case.
+ * program's memory is right in any case. So do pages that cannot be brought back because other threads may write to them; and
+ * where that is so when they are pinned, they stay where they are.
  */
 #include "verbs/pin.h"
 
@@ -20,6 +21,7 @@
 #include "verbs/maps.h"
 #include "verbs/pin_all.h"
 #include "verbs/pin_table.h"
+#include "verbs/raw.h"
 #include "verbs/swap.h"
 
 /* Pages of one request: the answer's runs, one a page at worst, fit into a message. */
@@ -42,6 +44,7 @@ struct piece {
 	uint64_t va;
 	unsigned pages;
 	unsigned flags;
+	bool stays;		   /* private pages cannot be exchanged now */
 	uint8_t kind[PIECE_PAGES]; /* enum rn_mem_kind */
 	uint64_t offset[PIECE_PAGES];
 	unsigned runs;
@@ -119,7 +122,7 @@ static int classify(struct rn_pin *pin, struct piece *piece)
 static bool is_swappable(const struct rn_pin *pin, const struct piece *piece, unsigned index)
 {
 	if (piece->kind[index] == RN_MEM_PRIVATE)
-		return true;
+		return !piece->stays;
 	return piece->kind[index] == RN_MEM_ARENA &&
 	       rn_pin_table_find(&pin->table, page_va(piece, index)) == piece->offset[index];
 }
@@ -184,8 +187,8 @@ static bool has_map_room(const struct rn_pin *pin, const struct piece *piece)
 static void forbid_growth(uint64_t va, unsigned pages)
 {
 	if (pages > 1)
-		madvise((void *)(uintptr_t)(va + (uint64_t)(pages - 1) * RN_PAGE_BYTES),
-			RN_PAGE_BYTES, MADV_RANDOM);
+		rn_raw_madvise((void *)(uintptr_t)(va + (uint64_t)(pages - 1) * RN_PAGE_BYTES),
+			       RN_PAGE_BYTES, MADV_RANDOM);
 }
 
 /* Exchange [first, first + pages) of the piece for frames from @offset on. */
@@ -198,7 +201,7 @@ static int swap_part(struct rn_pin *pin, const struct piece *piece, unsigned fir
 	if (offset % RN_PAGE_BYTES || offset > pin->conn->arena_bytes ||
 	    (uint64_t)pages * RN_PAGE_BYTES > pin->conn->arena_bytes - offset)
 		return EIO;
-	error = rn_swap_in(va, pages, pin->conn->arena_fd, offset);
+	error = rn_swap_in(va, pages, pin->conn->arena_fd, offset, piece->flags & RN_PIN_OWN);
 	if (error)
 		return error;
 	rn_pin_table_remove(&pin->table, va, pages);
@@ -341,15 +344,13 @@ static void unpin_piece(struct rn_pin *pin, struct piece *piece, bool discard)
 
 static struct piece *piece_new(void)
 {
-	struct piece *piece = mmap(NULL, sizeof(*piece), PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return piece == MAP_FAILED ? NULL : piece;
+	return rn_raw_mmap(NULL, sizeof(struct piece), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 static void piece_free(struct piece *piece)
 {
-	munmap(piece, sizeof(*piece));
+	rn_raw_munmap(piece, sizeof(*piece));
 }
 
 static uint64_t hull(const void *addr, size_t bytes, uint64_t *va)
@@ -383,7 +384,7 @@ static void unpin_hull(struct rn_pin *pin, struct piece *piece, uint64_t va, uin
 	}
 }
 
-static int pin_piece(struct rn_pin *pin, struct piece *piece)
+static int try_piece(struct rn_pin *pin, struct piece *piece)
 {
 	int error = classify(pin, piece);
 
@@ -395,6 +396,19 @@ static int pin_piece(struct rn_pin *pin, struct piece *piece)
 	if (error)
 		unpin_piece(pin, piece, false);
 	return error;
+}
+
+static int pin_piece(struct rn_pin *pin, struct piece *piece)
+{
+	int error;
+
+	piece->stays = !(piece->flags & RN_PIN_OWN) && !rn_swap_is_possible();
+	error = try_piece(pin, piece);
+	if (error != EBUSY)
+		return error;
+	/* Another thread has come meanwhile. */
+	piece->stays = true;
+	return try_piece(pin, piece);
 }
 
 int rn_pin_range(struct rn_pin *pin, const void *addr, size_t bytes, unsigned flags)
@@ -410,7 +424,6 @@ int rn_pin_range(struct rn_pin *pin, const void *addr, size_t bytes, unsigned fl
 	if (!piece)
 		return ENOMEM;
 	pthread_mutex_lock(&pin->lock);
-	rn_swap_take_sigsegv();
 	piece->flags = flags;
 	while (done < total && !error) {
 		set_piece(piece, va + done, total - done);
@@ -434,7 +447,6 @@ static void unpin(struct rn_pin *pin, const void *addr, size_t bytes, bool disca
 	if (!piece)
 		return; /* the pages stay where they are */
 	pthread_mutex_lock(&pin->lock);
-	rn_swap_take_sigsegv();
 	unpin_hull(pin, piece, va, total, discard);
 	pthread_mutex_unlock(&pin->lock);
 	piece_free(piece);
@@ -456,10 +468,8 @@ void rn_pin_free(struct rn_pin *pin)
 {
 	if (!pin)
 		return;
-	if (pin->table.count) {
-		rn_swap_take_sigsegv();
+	if (pin->table.count)
 		rn_pin_all_back(&pin->arena);
-	}
 	rn_pin_table_fini(&pin->table);
 	pthread_mutex_destroy(&pin->lock);
 	free(pin);
