@@ -14,6 +14,7 @@
 #include "verbs/conn.h"
 #include "verbs/maps.h"
 #include "verbs/pin.h"
+#include "verbs/raw.h"
 
 #define DBR_BYTES 64u
 #define DBR_CLASS 0u
@@ -46,14 +47,15 @@ static size_t slot_bytes(unsigned class)
 
 static int map_pinned(struct rn_conn *conn, size_t bytes, uint8_t **base)
 {
-	uint8_t *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *at = rn_raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				  -1, 0);
 	int error;
 
-	if (at == MAP_FAILED)
+	if (!at)
 		return ENOMEM;
 	error = rn_pin_range(conn->pin, at, bytes, RN_PIN_OWN | RN_PIN_WRITE);
 	if (error)
-		munmap(at, bytes);
+		rn_raw_munmap(at, bytes);
 	else
 		*base = at;
 	return error;
@@ -62,7 +64,7 @@ static int map_pinned(struct rn_conn *conn, size_t bytes, uint8_t **base)
 static void unmap_pinned(struct rn_conn *conn, uint8_t *base, size_t bytes)
 {
 	rn_unpin_discard(conn->pin, base, bytes);
-	munmap(base, bytes);
+	rn_raw_munmap(base, bytes);
 }
 
 /* ---- chunks; the lock is held ---- */
