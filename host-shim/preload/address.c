@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "driver/uapi.h"
 
@@ -37,7 +38,8 @@ bool rn_address_is_active(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, read_environment);
+	if (environ)
+		pthread_once(&once, read_environment);
 	return run.active;
 }
 

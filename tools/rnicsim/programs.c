@@ -84,9 +84,12 @@ bool rn_program_set_environment(const char *dir, unsigned host)
 		return false;
 	}
 	prepend("LD_LIBRARY_PATH", library_dir);
-	text = rn_asprintf("%s/librnicsim-preload.so", library_dir);
+	/* The verbs library too: a program may be built with a path to the distribution's (DT_RPATH). */
+	text = rn_asprintf("%s/librnicsim-preload.so:%s/libibverbs.so.1", library_dir, library_dir);
 	prepend("LD_PRELOAD", text);
 	free(text);
+	/* AddressSanitizer would refuse to start behind a preloaded library; in front of it is where ours belongs. */
+	prepend("ASAN_OPTIONS", "verify_asan_link_order=0");
 	text = rn_asprintf("%s/socket", dir);
 	setenv(RN_ENV_SOCKET, text, 1);
 	free(text);
