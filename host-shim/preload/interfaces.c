@@ -112,10 +112,10 @@ static void set_link(struct entry *entry, const struct rn_interface *from)
 
 static void set_ipv4(struct entry *entry, const struct rn_interface *from)
 {
-	entry->address.v4 = (struct sockaddr_in){.sin_family = AF_INET,
-						 .sin_addr.s_addr = from->ipv4_be};
-	entry->mask.v4 = (struct sockaddr_in){.sin_family = AF_INET,
-					      .sin_addr.s_addr = from->ipv4_mask_be};
+	entry->address.v4 =
+		(struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = from->ipv4_be};
+	entry->mask.v4 =
+		(struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = from->ipv4_mask_be};
 	entry->broadcast.v4 = entry->address.v4;
 	if (from->flags & IFF_BROADCAST)
 		entry->broadcast.v4.sin_addr.s_addr = rn_interface_broadcast_be(from);
@@ -127,8 +127,7 @@ static void set_ipv6(struct entry *entry, const struct rn_interface *from)
 {
 	struct in6_addr *mask = &entry->mask.v6.sin6_addr;
 
-	entry->address.v6 =
-		(struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_addr = from->ipv6};
+	entry->address.v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_addr = from->ipv6};
 	if (IN6_IS_ADDR_LINKLOCAL(&from->ipv6))
 		entry->address.v6.sin6_scope_id = from->index;
 	entry->mask.v6.sin6_family = AF_INET6;

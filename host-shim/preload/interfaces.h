@@ -14,8 +14,8 @@
 struct rn_interface {
 	const char *name;
 	unsigned index;
-	unsigned flags;	   /* IFF_* */
-	unsigned type;	   /* ARPHRD_* */
+	unsigned flags; /* IFF_* */
+	unsigned type;	/* ARPHRD_* */
 	unsigned mtu_bytes;
 	uint8_t mac[RN_MAC_BYTES], mac_broadcast[RN_MAC_BYTES];
 	in_addr_t ipv4_be, ipv4_mask_be;

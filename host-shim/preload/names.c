@@ -62,15 +62,14 @@ RN_EXPORT int getaddrinfo(const char *restrict name, const char *restrict servic
 	return error;
 }
 
-/* Written as the address, looked up, and called by its name again. */
+/* Looked up as an address, whose text is the entry's name and longer than the host's. */
 static struct hostent *with_name(struct hostent *entry, unsigned host)
 {
-	static char name[RN_NAME_CHARS];
+	char name[RN_NAME_CHARS];
 
-	if (entry) {
-		rn_names_print(host, name);
-		entry->h_name = name;
-	}
+	rn_names_print(host, name);
+	if (entry && strlen(name) <= strlen(entry->h_name))
+		strcpy(entry->h_name, name);
 	return entry;
 }
 
@@ -102,11 +101,14 @@ RN_EXPORT int gethostbyname_r(const char *restrict name, struct hostent *restric
 {
 	char text[ADDRESS_CHARS];
 	unsigned host;
+	int code;
 
 	if (!is_host_name(name, &host))
 		return RN_REAL(gethostbyname_r)(name, entry, buffer, bytes, result, error);
 	print_address(host, text);
-	return RN_REAL(gethostbyname_r)(text, entry, buffer, bytes, result, error);
+	code = RN_REAL(gethostbyname_r)(text, entry, buffer, bytes, result, error);
+	with_name(code ? NULL : *result, host);
+	return code;
 }
 
 RN_EXPORT int gethostbyname2_r(const char *restrict name, int family,
@@ -115,11 +117,14 @@ RN_EXPORT int gethostbyname2_r(const char *restrict name, int family,
 {
 	char text[ADDRESS_CHARS];
 	unsigned host;
+	int code;
 
 	if (!is_host_name(name, &host))
 		return RN_REAL(gethostbyname2_r)(name, family, entry, buffer, bytes, result, error);
 	print_address(host, text);
-	return RN_REAL(gethostbyname2_r)(text, family, entry, buffer, bytes, result, error);
+	code = RN_REAL(gethostbyname2_r)(text, family, entry, buffer, bytes, result, error);
+	with_name(code ? NULL : *result, host);
+	return code;
 }
 
 /* --- address to name --- */
@@ -148,20 +153,39 @@ RN_EXPORT int getnameinfo(const struct sockaddr *restrict address, socklen_t byt
 	return RN_REAL(getnameinfo)(address, bytes, NULL, 0, service, service_bytes, flags);
 }
 
-/* Found as the address that it is, and called by its name. */
-RN_EXPORT struct hostent *gethostbyaddr(const void *address, socklen_t bytes, int family)
+static bool is_simulated_address(const void *address, socklen_t bytes, int family, unsigned *host)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET};
-	char text[ADDRESS_CHARS];
-	unsigned host;
 
 	if (family != AF_INET || bytes != sizeof(v4.sin_addr))
-		return RN_REAL(gethostbyaddr)(address, bytes, family);
+		return false;
 	memcpy(&v4.sin_addr, address, sizeof(v4.sin_addr));
-	if (!is_simulated((const struct sockaddr *)&v4, sizeof(v4), &host))
+	return is_simulated((const struct sockaddr *)&v4, sizeof(v4), host);
+}
+
+RN_EXPORT struct hostent *gethostbyaddr(const void *address, socklen_t bytes, int family)
+{
+	char text[RN_NAME_CHARS];
+	unsigned host;
+
+	if (!is_simulated_address(address, bytes, family, &host))
 		return RN_REAL(gethostbyaddr)(address, bytes, family);
-	print_address(host, text);
-	return with_name(RN_REAL(gethostbyname)(text), host);
+	rn_names_print(host, text);
+	return gethostbyname(text);
+}
+
+RN_EXPORT int gethostbyaddr_r(const void *restrict address, socklen_t bytes, int family,
+			      struct hostent *restrict entry, char *restrict buffer, size_t room,
+			      struct hostent **restrict result, int *restrict error)
+{
+	char text[RN_NAME_CHARS];
+	unsigned host;
+
+	if (!is_simulated_address(address, bytes, family, &host))
+		return RN_REAL(gethostbyaddr_r)(address, bytes, family, entry, buffer, room, result,
+						error);
+	rn_names_print(host, text);
+	return gethostbyname_r(text, entry, buffer, room, result, error);
 }
 
 /* --- the own name --- */

@@ -12,6 +12,8 @@
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "driver/uapi.h"
+#include "remove_tree.h"
 
 /* $XDG_RUNTIME_DIR where there is one that fits a socket's path, else /tmp. */
 static char *parent_dir(void)
@@ -125,5 +127,6 @@ void rn_run_dir_remove(const char *dir)
 		unlink(path);
 		free(path);
 	}
+	rn_remove_tree(dir, RN_RUN_FILES);
 	rmdir(dir);
 }
