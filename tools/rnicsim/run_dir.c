@@ -18,6 +18,7 @@
 #include "descendants.h"
 #include "driver/uapi.h"
 #include "install.h"
+#include "remove_tree.h"
 
 #define LOCK ".lock"
 #define UNIQUE "run-"
@@ -140,6 +141,7 @@ static void remove_folder(const char *path)
 		unlink(name);
 		free(name);
 	}
+	rn_remove_tree(path, RN_RUN_FILES);
 	rmdir(path);
 }
 
