@@ -300,8 +300,12 @@ static void print_virtual(const struct rn_outcome *outcome)
 		fputs("  virtual time: addresses are random, the system refuses to switch that off; what shows them differs\n"
 		      "  in another run\n",
 		      stderr);
+	if (outcome->options->lacking)
+		fprintf(stderr,
+			"  virtual time: another run may differ, since this machine lacks %s\n",
+			outcome->options->lacking);
 	if (rn_virtual_is_repeatable(counts)) {
-		if (!outcome->random_addresses)
+		if (!outcome->random_addresses && !outcome->options->lacking)
 			fputs("  virtual time: the programs read the simulated clock; another run gives the same\n",
 			      stderr);
 		return;
