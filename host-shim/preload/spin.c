@@ -234,9 +234,11 @@ void rn_spin_start(void)
 {
 	struct sigaction action = {.sa_sigaction = on_examine, .sa_flags = SA_SIGINFO | SA_RESTART};
 
-	RN_REAL(sigaction)(SIGURG, &action, NULL);
+	struct sigaction step = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_RESTART};
+
 	/* A question during the wait at the end of a proof is an old one. */
-	action.sa_sigaction = on_step;
-	sigaddset(&action.sa_mask, SIGURG);
-	RN_REAL(sigaction)(SIGTRAP, &action, NULL);
+	sigaddset(&step.sa_mask, SIGURG);
+	/* Steps that are not caught would end the program: where they cannot be, questions are ignored. */
+	if (RN_REAL(sigaction)(SIGTRAP, &step, NULL) == 0)
+		RN_REAL(sigaction)(SIGURG, &action, NULL);
 }
