@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/own_signals.h"
 #include "preload/waits.h"
 
 #define ARGUMENTS 6
@@ -114,6 +115,8 @@ RN_EXPORT long syscall(long number, ...)
 	va_end(list);
 	if (number == SYS_futex && rn_virtual_is_on() && !is_of_page(argument[0]) &&
 	    virtual_futex(argument, &result))
+		return result;
+	if (rn_own_signals_call(number, argument, &result))
 		return result;
 	return RN_REAL(syscall)(number, argument[0], argument[1], argument[2], argument[3],
 				argument[4], argument[5]);
