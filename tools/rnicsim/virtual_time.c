@@ -29,17 +29,13 @@
 #define SLEEP_FIRST_NS 50000u
 #define SLEEP_MAX_NS 2000000u
 #define LOOPS_PER_LOOK 1024
+#define SOCKET_ROUNDS 256
 
-void rn_virtual_act(struct rn_virtual *v, uint64_t at_ps)
-{
-	v->actions++;
-	v->acted_ps = rn_later(at_ps, rn_virtual_now_ps(v));
-}
-
+/* Who sends without end does not keep the others waiting: what is left comes in the next round. */
 void rn_virtual_serve_sockets(struct rn_virtual *v)
 {
-	while (rn_server_poll_sockets(v->server))
-		;
+	for (unsigned round = 0; round < SOCKET_ROUNDS && rn_server_poll_sockets(v->server);)
+		round++;
 }
 
 /* --- what comes from the NIC and the driver --- */
@@ -77,7 +73,7 @@ static void change(const struct rn_host_hook *hook, uint64_t pa, unsigned on)
 	for (unsigned n = 0; process && n < rn_vprocess_threads(process); n++) {
 		struct rn_vthread *thread = &process->thread[n];
 
-		if (!thread->waiting || !(thread->on & on) ||
+		if (thread->life != RN_VTHREAD_WAITS || !(thread->on & on) ||
 		    thread->changed_ps != RN_TIME_NO_LIMIT)
 			continue;
 		thread->changed_ps = rn_virtual_now_ps(v);
@@ -318,7 +314,7 @@ static void release_all(struct rn_virtual *v)
 		struct rn_vprocess *process = v->process[i];
 
 		if (orphaned)
-			kill(process->pid, SIGKILL);
+			syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
 		atomic_store(&process->page->dead, 1);
 		for (unsigned n = 0; n < RN_TIME_SLOTS; n++)
 			if (rn_vthread_state(process, n) == RN_TIME_WAITING)
