@@ -48,31 +48,6 @@ static void set_output(void)
 	free(text);
 }
 
-static bool kernel_randomises(void)
-{
-	FILE *file = fopen("/proc/sys/kernel/randomize_va_space", "re");
-	int value = 1;
-
-	if (file && fscanf(file, "%d", &value) != 1)
-		value = 1;
-	if (file)
-		fclose(file);
-	return value != 0;
-}
-
-bool rn_program_addresses_are_random(void)
-{
-	const int old = personality(0xffffffff);
-	bool refused;
-
-	if (!kernel_randomises())
-		return false;
-	refused = old < 0 || personality((unsigned long)old | ADDR_NO_RANDOMIZE) < 0;
-	if (!refused)
-		personality((unsigned long)old);
-	return refused;
-}
-
 bool rn_program_set_environment(const char *dir, unsigned host)
 {
 	const char *library_dir = rn_install_library_dir();

@@ -25,9 +25,6 @@ struct rn_program {
  */
 bool rn_program_set_environment(const char *dir, unsigned host);
 
-/** Whether programs in virtual time have random addresses: the system refuses to switch that off. */
-bool rn_program_addresses_are_random(void);
-
 /**
  * Start @command (by sh -c) on host @host with the socket in @dir. @raw: its output goes where ours goes, else
  * through rn_program_forward().

@@ -262,7 +262,6 @@ static bool report(struct simulator *s, const struct rn_config *config, uint64_t
 	if (s->virtual) {
 		rn_virtual_get_counts(s->virtual, &counts);
 		outcome.virtual_time = &counts;
-		outcome.random_addresses = rn_program_addresses_are_random();
 	}
 
 	rn_stats_settle(rn_system_stats(s->system));
@@ -301,6 +300,7 @@ static void make_virtual(struct simulator *s)
 {
 	const struct rn_virtual_env env = {
 		.scenario = s->scenario,
+		.tsc_mode = s->options->tsc_mode,
 		.system = s->system,
 		.kernel = s->kernel,
 		.driver = s->driver,

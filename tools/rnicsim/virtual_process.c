@@ -62,7 +62,8 @@ static int make_page(struct rn_vprocess *process)
 }
 
 struct rn_vprocess *rn_vprocess_new(pid_t pid, unsigned host, unsigned ordinal,
-				    const struct rn_scenario *scenario, int *error)
+				    const struct rn_scenario *scenario, enum rn_tsc_mode tsc_mode,
+				    int *error)
 {
 	struct rn_vprocess *process = rn_calloc(1, sizeof(*process));
 
@@ -77,6 +78,7 @@ struct rn_vprocess *rn_vprocess_new(pid_t pid, unsigned host, unsigned ordinal,
 		return NULL;
 	}
 	fill(process->page, scenario, host, ordinal);
+	process->page->tsc_mode = tsc_mode;
 	return process;
 }
 
@@ -122,6 +124,7 @@ void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps)
 	struct rn_vthread *thread = &process->thread[n];
 
 	thread->waiting = false;
+	process->has_run = true;
 	thread->mean_ns = rn_wall_mean_ns(thread->mean_ns, rn_wall_ns() - thread->began_ns);
 	slot->spin_tries = thread->mean_ns < SPIN_BELOW_NS ? SPIN_TRIES_LONG : SPIN_TRIES_SHORT;
 	slot->now_ps = now_ps;

@@ -45,6 +45,8 @@ static void add(struct rn_virtual *v, struct rn_vprocess *process)
 
 static void drop(struct rn_virtual *v, struct rn_vprocess *process)
 {
+	if (process->has_run)
+		rn_tsc_roll_add(&v->tsc, process->page, process->host, process->ordinal);
 	for (unsigned i = 0; i < v->count; i++) {
 		if (v->process[i] != process)
 			continue;
@@ -89,6 +91,7 @@ void rn_virtual_drop_all(struct rn_virtual *v)
 	for (unsigned i = 0; i < v->tops; i++)
 		if (v->top_fd[i] >= 0)
 			close(v->top_fd[i]);
+	v->tops = 0;
 }
 
 static bool is_stranger(struct rn_expected *e)
@@ -197,12 +200,13 @@ static struct rn_vprocess *make_process(struct rn_virtual *v, pid_t pid,
 	const uint64_t at_ps =
 		old ? running_ps(v, old) : rn_later(rn_virtual_now_ps(v), request->now_ps);
 	struct rn_vprocess *process =
-		rn_vprocess_new(pid, request->host, ordinal, v->env.scenario, error);
+		rn_vprocess_new(pid, request->host, ordinal, v->env.scenario, v->env.tsc_mode, error);
 	struct rn_time_slot *slot;
 
 	if (!process)
 		return NULL;
 	slot = &process->page->slot[0];
+	process->has_run = old;
 	slot->tid = (int32_t)request->tid;
 	slot->now_ps = slot->until_ps = at_ps;
 	atomic_store(&process->page->used, 1);

@@ -3,10 +3,16 @@
  */
 #include "preload/tsc/tsc.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
 #include "preload/own_signals.h"
 #include "preload/tsc/counter.h"
 #include "preload/tsc/objects.h"
 #include "preload/virtual.h"
+
+#define STACK_TOP ((uintptr_t)0x7ffffffff000) /* of a process, without randomisation */
 
 static bool is_active;
 static bool rewrites;
@@ -68,11 +74,32 @@ static void start_rewriting(void)
 		rn_tsc_note(RN_TSC_UNHOOKED);
 }
 
+/* The system puts the program's name at the very top of the stack, which it moves when it randomises. */
+static bool has_fixed_addresses(void)
+{
+	const uintptr_t name = getauxval(AT_EXECFN);
+
+	return name && name + strlen((const char *)name) + 1 + sizeof(uint64_t) == STACK_TOP;
+}
+
+static uint32_t mode_of(const struct rn_time_page *page)
+{
+	const char *name = getenv(RN_ENV_TSC);
+
+	if (name && !strcmp(name, "auto"))
+		return RN_TSC_MODE_AUTO;
+	if (name && !strcmp(name, "trap"))
+		return RN_TSC_MODE_TRAP;
+	return name && !strcmp(name, "rewrite") ? RN_TSC_MODE_REWRITE : page->tsc_mode;
+}
+
 void rn_tsc_start(void)
 {
-	const uint32_t mode = rn_virtual_page()->tsc_mode;
+	const uint32_t mode = mode_of(rn_virtual_page());
 
 	is_active = true;
+	if (has_fixed_addresses())
+		force |= RN_TSC_FIXED_ADDRESSES;
 	if (mode != RN_TSC_MODE_TRAP)
 		start_rewriting();
 	start_trap(mode != RN_TSC_MODE_REWRITE);
