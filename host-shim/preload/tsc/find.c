@@ -345,6 +345,11 @@ static bool has_windows(const struct rn_tsc_found *found)
 	return false;
 }
 
+bool rn_tsc_looks_like(uintptr_t at, uintptr_t end)
+{
+	return looks_like(code_at(at), end - at);
+}
+
 bool rn_tsc_may_have(uintptr_t start, uintptr_t end)
 {
 	return next_candidate(start, end);

@@ -7,20 +7,19 @@
 #include "preload/tsc/tsc.h"
 #include "preload/virtual.h"
 
-static void look(void)
+static bool is_private(int flags)
 {
-	const int saved_errno = errno;
-
-	rn_tsc_look();
-	errno = saved_errno;
+	return (flags & MAP_TYPE) == MAP_PRIVATE;
 }
 
 RN_EXPORT void *mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
 {
 	void *memory = RN_REAL(mmap)(at, bytes, prot, flags, fd, offset);
+	const int saved_errno = errno;
 
-	if ((prot & PROT_EXEC) && memory != MAP_FAILED)
-		look();
+	if (memory != MAP_FAILED)
+		rn_tsc_mapped(memory, bytes, prot, is_private(flags));
+	errno = saved_errno;
 	return memory;
 }
 
@@ -29,20 +28,31 @@ RN_EXPORT void *mmap64(void *at, size_t bytes, int prot, int flags, int fd, off_
 	return mmap(at, bytes, prot, flags, fd, offset);
 }
 
+RN_EXPORT int munmap(void *at, size_t bytes)
+{
+	const int result = RN_REAL(munmap)(at, bytes);
+
+	if (!result)
+		rn_tsc_unmapped(at, bytes);
+	return result;
+}
+
+static int protected(int result, void *at, size_t bytes, int prot)
+{
+	const int saved_errno = errno;
+
+	if (!result)
+		rn_tsc_protected(at, bytes, prot);
+	errno = saved_errno;
+	return result;
+}
+
 RN_EXPORT int mprotect(void *at, size_t bytes, int prot)
 {
-	const int result = RN_REAL(mprotect)(at, bytes, prot);
-
-	if ((prot & PROT_EXEC) && !result)
-		look();
-	return result;
+	return protected(RN_REAL(mprotect)(at, bytes, prot), at, bytes, prot);
 }
 
 RN_EXPORT int pkey_mprotect(void *at, size_t bytes, int prot, int key)
 {
-	const int result = RN_REAL(pkey_mprotect)(at, bytes, prot, key);
-
-	if ((prot & PROT_EXEC) && !result)
-		look();
-	return result;
+	return protected(RN_REAL(pkey_mprotect)(at, bytes, prot, key), at, bytes, prot);
 }

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 
 #include "preload/own_signals.h"
 #include "preload/tsc/counter.h"
+#include "preload/tsc/generated.h"
 #include "preload/tsc/objects.h"
 #include "preload/virtual.h"
 
@@ -45,15 +47,77 @@ static void look(bool is_fresh)
 	rn_tsc_report();
 }
 
-void rn_tsc_look(void)
+static void look_afresh(void)
 {
+	look(true);
+}
+
+/* --- what the program maps --- */
+
+static uintptr_t page_up(uintptr_t at)
+{
+	return (at + 4095) & ~(uintptr_t)4095;
+}
+
+static bool is_both(int prot)
+{
+	return (prot & PROT_WRITE) && (prot & PROT_EXEC);
+}
+
+/* The trap sees what is written into memory that stays executable; without it pages are one or the other. */
+static void take(uintptr_t start, uintptr_t end, int prot, bool is_private)
+{
+	const bool watches = is_both(prot) && is_private && !(force & RN_TSC_TRAP) &&
+			     rn_tsc_generated_add(start, end);
+
+	if (!(prot & PROT_EXEC) || watches)
+		return;
+	rn_tsc_forget_generated(start, end);
+	look(true);
+}
+
+void rn_tsc_mapped(void *at, size_t bytes, int prot, bool is_private)
+{
+	const uintptr_t start = (uintptr_t)at, end = page_up(start + bytes);
+
+	if (!rewrites)
+		return;
+	rn_tsc_generated_drop(start, end);
+	take(start, end, prot, is_private);
+}
+
+void rn_tsc_protected(void *at, size_t bytes, int prot)
+{
+	const uintptr_t start = (uintptr_t)at, end = page_up(start + bytes);
+
+	if (!rewrites)
+		return;
+	if (prot & PROT_WRITE) {
+		rn_tsc_generated_restore_in(start, end);
+		rn_tsc_restore_generated(start, end);
+	}
+	rn_tsc_generated_drop(start, end);
+	take(start, end, prot, !is_both(prot) || rn_tsc_is_private(start, end));
+}
+
+void rn_tsc_unmapped(void *at, size_t bytes)
+{
+	const uintptr_t start = (uintptr_t)at;
+
 	if (rewrites)
-		look(true);
+		rn_tsc_generated_drop(start, page_up(start + bytes));
+}
+
+/* --- the start --- */
+
+static bool on_fault(const siginfo_t *info, ucontext_t *context)
+{
+	return rn_tsc_on_fault(info, context) || rn_tsc_generated_fault(info, context);
 }
 
 static void start_trap(bool is_wanted)
 {
-	rn_own_signal_take(SIGSEGV, rn_tsc_on_fault);
+	rn_own_signal_take(SIGSEGV, on_fault);
 	if (!rn_tsc_trap_works())
 		return;
 	force |= RN_TSC_TRAP_WORKS;
@@ -70,7 +134,7 @@ static void start_rewriting(void)
 	rn_tsc_entry_init();
 	look(false);
 	rewrites = true;
-	if (!rn_tsc_hook_loader(rn_tsc_look))
+	if (!rn_tsc_hook_loader(look_afresh))
 		rn_tsc_note(RN_TSC_UNHOOKED);
 }
 
