@@ -121,7 +121,7 @@ enum rn_driver_mmio rn_driver_mmio(struct rn_driver_client *client, uint64_t at_
 
 /* Live objects of all clients: what a leak check compares. */
 struct rn_driver_usage {
-	uint32_t clients, pds, mrs, cqs, qps, channels, uar_groups, mpts;
+	uint32_t clients, pds, ahs, mrs, cqs, qps, channels, uar_groups, mpts;
 	uint64_t mtts, frames, pinned_pages;
 };
 

@@ -92,6 +92,14 @@ static int set_av(const struct rn_driver *driver, struct rn_uapi_qp_attr *now,
 	return 0;
 }
 
+int rn_qp_check_address(const struct rn_driver *driver, const struct rn_uapi_qp_attr *attr)
+{
+	struct rn_uapi_qp_attr now;
+	struct rn_hw_qpc config;
+
+	return set_av(driver, &now, attr, &config);
+}
+
 /* --- plain attributes --- */
 
 /* Attributes that are a number up to a limit: mask bit, place in rn_uapi_qp_attr. */

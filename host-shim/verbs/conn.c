@@ -121,6 +121,7 @@ int rn_conn_call_fds(struct rn_conn *conn, void *req, size_t req_bytes, void *rs
 {
 	struct rn_uapi_req *head = req;
 	struct rn_uapi_rsp *answer = rsp;
+	const int saved_errno = errno;
 	int error;
 
 	for (unsigned i = 0; fds && i < fd_count; i++)
@@ -136,6 +137,7 @@ int rn_conn_call_fds(struct rn_conn *conn, void *req, size_t req_bytes, void *rs
 	else
 		error = answer->error;
 	pthread_mutex_unlock(&conn->call_lock);
+	errno = error ? error : saved_errno;
 	return error;
 }
 
@@ -329,6 +331,7 @@ static void before_fork(void)
 	conn = process_conn;
 	if (!conn)
 		return;
+	pthread_mutex_lock(&conn->rings.lock);
 	rn_pin_fork_prepare(conn->pin);
 	pthread_mutex_lock(&conn->call_lock);
 	pthread_mutex_lock(&conn->bar_lock);
@@ -352,6 +355,7 @@ static void after_fork_parent(void)
 		pthread_mutex_unlock(&conn->bar_lock);
 		pthread_mutex_unlock(&conn->call_lock);
 		rn_pin_fork_parent(conn->pin);
+		pthread_mutex_unlock(&conn->rings.lock);
 	}
 	pthread_mutex_unlock(&process_lock);
 }
@@ -374,6 +378,7 @@ static void after_fork_child(void)
 	pthread_mutex_init(&conn->call_lock, NULL);
 	pthread_mutex_init(&conn->bar_lock, NULL);
 	pthread_mutex_init(&conn->registry.lock, NULL);
+	pthread_mutex_init(&conn->rings.lock, NULL);
 	close_fd(&fork_pipe[0]);
 	close_fd(&fork_pipe[1]); /* lets the parent go on */
 }
@@ -399,6 +404,7 @@ static struct rn_conn *conn_new(void)
 	pthread_mutex_init(&conn->call_lock, NULL);
 	pthread_mutex_init(&conn->bar_lock, NULL);
 	rn_registry_init(&conn->registry);
+	rn_rings_init(&conn->rings);
 	error = set_up(conn);
 	if (error) {
 		tear_down(conn);

@@ -299,9 +299,14 @@ static void print_virtual(const struct rn_outcome *outcome)
 		{counts->random_addresses, "processes with random addresses, which the system does not switch off"},
 	};
 
+	if (outcome->options->lacking)
+		fprintf(stderr,
+			"  virtual time: another run may differ, since this machine lacks %s\n",
+			outcome->options->lacking);
 	if (rn_virtual_is_repeatable(counts)) {
-		fputs("  virtual time: the programs read the simulated clock; another run gives the same\n",
-		      stderr);
+		if (!outcome->options->lacking)
+			fputs("  virtual time: the programs read the simulated clock; another run gives the same\n",
+			      stderr);
 		return;
 	}
 	fputs("  virtual time, NOT repeatable, since the wall clock or the system had a say:\n",

@@ -1,12 +1,19 @@
 /* Pinning against a fake driver: every hazard of exchanging memory under a running program. */
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -265,6 +272,129 @@ START_TEST(writers_lose_nothing_while_pages_are_exchanged)
 			ck_assert_uint_eq(writer[i].counter[n * PAGE / sizeof(uint64_t)],
 					  writer[i].written);
 	}
+}
+END_TEST
+
+static _Atomic uint64_t transfers_wrong, transfers_done;
+
+/* The kernel writes into each page, by a thread with all signals blocked; each byte must arrive. */
+static void *receive_bytes(void *arg)
+{
+	uint8_t *buf = arg;
+	sigset_t all;
+	int ends[2];
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	ck_assert_int_eq(pipe(ends), 0);
+	for (uint8_t value = 1; !writers_stop; value++)
+		for (unsigned i = 0; i < COUNTERS; i++) {
+			uint8_t *at = buf + i * PAGE + PAGE / 2;
+
+			if (write(ends[1], &value, 1) != 1 || read(ends[0], at, 1) != 1 ||
+			    *(volatile uint8_t *)at != value)
+				transfers_wrong++;
+			transfers_done++;
+		}
+	return NULL;
+}
+
+static void *count_with_signals_blocked(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, _NSIG / 8);
+	return write_counters(arg);
+}
+
+/* Whatever the kernel offers this user: nothing that a thread writes, or has written for it, is lost. */
+static void exchange_under_blocked_threads(void)
+{
+	uint8_t *buf = map_pages(COUNTERS);
+	struct writer writer = {.counter = (uint64_t *)(void *)buf};
+	pthread_t counter, receiver;
+
+	writers_stop = false;
+	transfers_wrong = transfers_done = 0;
+	ck_assert_int_eq(pthread_create(&counter, NULL, count_with_signals_blocked, &writer), 0);
+	ck_assert_int_eq(pthread_create(&receiver, NULL, receive_bytes, buf), 0);
+	while (!transfers_done)
+		sched_yield();
+	for (unsigned i = 0; i < 200; i++) {
+		ck_assert_int_eq(pin(buf, COUNTERS * PAGE), 0);
+		unpin(buf, COUNTERS * PAGE);
+	}
+	writers_stop = true;
+	pthread_join(counter, NULL);
+	pthread_join(receiver, NULL);
+	ck_assert_uint_eq(transfers_wrong, 0);
+	for (unsigned n = 0; n < COUNTERS; n++)
+		ck_assert_uint_eq(writer.counter[n * PAGE / sizeof(uint64_t)], writer.written);
+}
+
+START_TEST(threads_that_block_all_signals_and_system_calls_lose_nothing)
+{
+	exchange_under_blocked_threads();
+}
+END_TEST
+
+/* What container runtimes do: this process and its children get EPERM. */
+static void refuse_userfaultfd(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 2),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, _IO(0xaa, 0), 1, 0), /* /dev/userfaultfd's */
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	};
+	const struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	ck_assert_int_eq(syscall(SYS_userfaultfd, 0), -1);
+}
+
+START_TEST(without_userfaultfd_memory_of_a_threaded_program_stays_where_it_is)
+{
+	uint8_t *buf = map_pages(4);
+	struct writer writer = {.counter = (uint64_t *)(void *)map_pages(COUNTERS)};
+	pthread_t thread;
+
+	refuse_userfaultfd();
+	ck_assert_int_eq(pin(buf, PAGE), 0);
+	ck_assert_int_eq(kind_of(buf), RN_MEM_ARENA); /* nobody else is there */
+	ck_assert_int_eq(pthread_create(&thread, NULL, write_counters, &writer), 0);
+	ck_assert_int_eq(pin(buf + 2 * PAGE, PAGE), 0);
+	ck_assert_int_eq(kind_of(buf + 2 * PAGE), RN_MEM_PRIVATE);
+	unpin(buf + 2 * PAGE, PAGE);
+	unpin(buf, PAGE);
+	ck_assert_int_eq(kind_of(buf), RN_MEM_ARENA); /* its last writes must not get lost */
+	writers_stop = true;
+	pthread_join(thread, NULL);
+	exchange_under_blocked_threads();
+}
+END_TEST
+
+START_TEST(a_closed_descriptor_of_the_library_does_not_hurt)
+{
+	struct writer writer = {.counter = (uint64_t *)(void *)map_pages(COUNTERS)};
+	uint8_t *buf = map_pages(2);
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, write_counters, &writer), 0);
+	ck_assert_int_eq(pin(buf, PAGE), 0);
+	for (int fd = 3; fd < 64; fd++)
+		if (fd != conn->fd && fd != conn->arena_fd)
+			close(fd);
+	ck_assert_int_eq(pin(buf + PAGE, PAGE), 0);
+	assert_shared(buf, PAGE);
+	assert_shared(buf + PAGE, PAGE);
+	writers_stop = true;
+	pthread_join(thread, NULL);
 }
 END_TEST
 
@@ -585,6 +715,9 @@ int main(void)
 	tcase_add_test(tc, a_pinned_block_grows_by_realloc_without_touching_other_frames);
 	tcase_add_test(tc, a_block_in_one_run_grows_by_realloc_too);
 	tcase_add_test(tc, writers_lose_nothing_while_pages_are_exchanged);
+	tcase_add_test(tc, threads_that_block_all_signals_and_system_calls_lose_nothing);
+	tcase_add_test(tc, without_userfaultfd_memory_of_a_threaded_program_stays_where_it_is);
+	tcase_add_test(tc, a_closed_descriptor_of_the_library_does_not_hurt);
 	tcase_add_test(tc, after_fork_neither_sees_the_others_writes);
 	tcase_add_test(tc, a_child_that_connects_afresh_pins_its_own_copy);
 	tcase_add_test(tc, too_many_mappings_are_refused_and_everything_is_as_before);
