@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "driver/uapi.h"
+#include "preload/own_signals.h"
 #include "preload/random.h"
+#include "preload/tsc/tsc.h"
 #include "preload/waits.h"
 
 #define SPIN_TRIES_RESTING 2000
@@ -244,6 +246,21 @@ void rn_virtual_charge_ps(uint64_t ps)
 		rn_timers_fire(own->now_ps, &restart);
 }
 
+bool rn_virtual_charge_quickly(uint64_t ps, uint64_t *now_ps)
+{
+	uint64_t after_ps;
+
+	if (!own || native || atomic_load_explicit(&page->dead, memory_order_relaxed) ||
+	    atomic_load_explicit(&own->state, memory_order_relaxed) != RN_TIME_RUNNING)
+		return false;
+	after_ps = own->now_ps + ps;
+	if (after_ps >= quantum_ps || after_ps >= rn_timers_next_ps())
+		return false;
+	own->now_ps = after_ps;
+	*now_ps = after_ps;
+	return true;
+}
+
 void rn_virtual_charge_call(void)
 {
 	if (rn_virtual_is_on())
@@ -413,6 +430,7 @@ void rn_virtual_attach_child(uint64_t now_ps)
 	own = NULL;
 	rn_timers_forget();
 	attach(now_ps);
+	rn_tsc_report();
 	rn_virtual_set_examinable(true);
 }
 
