@@ -3,12 +3,12 @@
  */
 #include "system/system.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "base/output.h"
 #include "nic/unit.h"
 #include "pcie/tlp_log.h"
 #include "wire/packet.h"
@@ -35,9 +35,10 @@ struct rn_system {
 	struct rn_buffers *buffers;
 	struct rn_packets *packets;
 	struct rn_capture *capture;
-	FILE *tlp_file;
+	struct rn_output *tlp_output;
 	struct rn_tlp_log *tlp_log;
-	FILE *lookup_file;
+	struct rn_output *lookup_output;
+	FILE *lookup_file; /* of the output */
 	struct host *host;
 	struct rn_cable cable;
 	struct rn_fabric *fabric;
@@ -147,15 +148,6 @@ static void make_fabric(struct rn_system *system)
 		rn_faults_add(rn_fabric_faults(system->fabric), &scenario->fault[i]);
 }
 
-static FILE *open_log(const char *path, char **error)
-{
-	FILE *file = fopen(path, "we");
-
-	if (!file)
-		*error = rn_asprintf("%s: cannot write a log: %s", path, strerror(errno));
-	return file;
-}
-
 static bool open_files(struct rn_system *system, const struct rn_system_options *options,
 		       char **error)
 {
@@ -166,14 +158,18 @@ static bool open_files(struct rn_system *system, const struct rn_system_options 
 			return false;
 	}
 	if (options->tlp_path) {
-		system->tlp_file = open_log(options->tlp_path, error);
-		if (!system->tlp_file)
+		system->tlp_output = rn_output_open(options->tlp_path, "a log", error);
+		if (!system->tlp_output)
 			return false;
-		system->tlp_log = rn_tlp_log_new(system->sim, system->tlp_file, true);
+		system->tlp_log =
+			rn_tlp_log_new(system->sim, rn_output_stream(system->tlp_output), true);
 	}
-	if (options->lookup_path)
-		system->lookup_file = open_log(options->lookup_path, error);
-	return !options->lookup_path || system->lookup_file;
+	if (!options->lookup_path)
+		return true;
+	system->lookup_output = rn_output_open(options->lookup_path, "a log", error);
+	if (system->lookup_output)
+		system->lookup_file = rn_output_stream(system->lookup_output);
+	return system->lookup_output != NULL;
 }
 
 struct rn_system *rn_system_new(const struct rn_scenario *scenario,
@@ -189,7 +185,7 @@ struct rn_system *rn_system_new(const struct rn_scenario *scenario,
 	system->buffers = rn_buffers_new();
 	system->packets = rn_packets_new(system->buffers);
 	if (!open_files(system, options, error)) {
-		rn_system_free(system);
+		rn_system_free(system, NULL);
 		return NULL;
 	}
 	describe_link(system);
@@ -211,17 +207,12 @@ static void free_host(struct host *host)
 	free(host->name);
 }
 
-/* Close @file; keeps an earlier @error. */
-static int close_log(FILE *file, int error)
+static int first_error(int a, int b)
 {
-	if (!file)
-		return error;
-	if (ferror(file) || fclose(file) != 0)
-		return error ? error : EIO;
-	return error;
+	return a ? a : b;
 }
 
-int rn_system_free(struct rn_system *system)
+int rn_system_free(struct rn_system *system, char **message)
 {
 	int error;
 
@@ -230,10 +221,10 @@ int rn_system_free(struct rn_system *system)
 		for (unsigned i = 0; i < system->scenario->hosts; i++)
 			free_host(&system->host[i]);
 	free(system->host);
-	error = rn_capture_close(system->capture);
+	error = rn_capture_close(system->capture, message);
 	rn_tlp_log_free(system->tlp_log);
-	error = close_log(system->tlp_file, error);
-	error = close_log(system->lookup_file, error);
+	error = first_error(error, rn_output_close(system->tlp_output, message));
+	error = first_error(error, rn_output_close(system->lookup_output, message));
 	rn_packets_free(system->packets);
 	rn_buffers_free(system->buffers);
 	rn_stamps_free(system->stamps);
