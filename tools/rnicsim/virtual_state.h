@@ -7,6 +7,7 @@
 
 #include "virtual_process.h"
 #include "virtual_time.h"
+#include "virtual_tsc.h"
 
 #define RN_EXPECTED_MAX 64
 #define RN_TOPS_MAX 64
@@ -71,6 +72,7 @@ struct rn_virtual {
 	unsigned rester_n;
 	uint64_t native_ns; /* wall time for which native code runs at a time: a moving mean */
 	struct rn_virtual_counts counts;
+	struct rn_tsc_roll tsc;
 };
 
 static inline uint64_t rn_virtual_now_ps(const struct rn_virtual *v)

@@ -9,7 +9,7 @@
 
 struct rn_tsc_site {
 	uintptr_t at;
-	uint8_t bytes;	/* 2: rdtsc, 3: rdtscp */
+	uint8_t bytes; /* 2: rdtsc, 3: rdtscp */
 	uint8_t window; /* bytes of whole instructions, from it on, that may be replaced together; 0: itself alone */
 	uintptr_t function, function_end; /* around it; both @at: not known */
 };
@@ -22,6 +22,9 @@ struct rn_tsc_found {
 
 /** False: no such instruction is in [@start, @end), whatever begins where. */
 bool rn_tsc_may_have(uintptr_t start, uintptr_t end);
+
+/** Whether the bytes at @at, of which those up to @end are there, are such an instruction's. */
+bool rn_tsc_looks_like(uintptr_t at, uintptr_t end);
 
 /**
  * All in [@start, @end), which can be read. Functions are those that @elf knows, then all that is called from

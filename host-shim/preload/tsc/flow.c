@@ -170,8 +170,10 @@ static void follow_run(struct rn_flow *flow, size_t offset)
 	ZydisDecodedInstruction decoded;
 
 	while (offset < flow->bytes && !(flow->marks[offset] & RN_FLOW_LENGTH)) {
-		if (!decode(flow->code + offset, flow->bytes - offset, &decoded))
+		if (!decode(flow->code + offset, flow->bytes - offset, &decoded)) {
+			flow->is_broken = true;
 			return;
+		}
 		flow->marks[offset] |= decoded.length;
 		offset += decoded.length;
 		flow->is_indirect |= is_table_jump(&decoded);
@@ -197,7 +199,8 @@ void rn_flow_sweep(struct rn_flow *flow)
 	while (offset < flow->bytes) {
 		if (!(flow->marks[offset] & RN_FLOW_LENGTH))
 			rn_flow_follow(flow, offset);
-		offset += flow->marks[offset] & RN_FLOW_LENGTH ? flow->marks[offset] & RN_FLOW_LENGTH
-							       : 1;
+		offset += flow->marks[offset] & RN_FLOW_LENGTH
+				  ? flow->marks[offset] & RN_FLOW_LENGTH
+				  : 1;
 	}
 }

@@ -13,7 +13,8 @@
 #include "preload/tsc/raw.h"
 
 #define PAGE_BYTES 4096u
-#define REACH_BYTES ((uintptr_t)0x70000000) /* of a jump, less what operands may lie behind an object */
+#define REACH_BYTES                                                                                \
+	((uintptr_t)0x70000000) /* of a jump, less what operands may lie behind an object */
 #define LOWEST ((uintptr_t)0x10000)
 #define ARENAS_MAX 4096
 
@@ -29,12 +30,16 @@ static uintptr_t page_down(uintptr_t at)
 
 /* --- room --- */
 
+/* A page on each side keeps it apart from what the program maps. */
 static uint8_t *map_at(uintptr_t at, size_t bytes)
 {
-	const long got = rn_raw_call(SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE,
+	const long got = rn_raw_call(SYS_mmap, (long)at, (long)(bytes + 2 * PAGE_BYTES), PROT_NONE,
 				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
-	return got == (long)at ? (uint8_t *)at : NULL;
+	if (got != (long)at || rn_raw_call(SYS_mprotect, (long)(at + PAGE_BYTES), (long)bytes,
+					   PROT_READ | PROT_WRITE, 0, 0, 0))
+		return NULL;
+	return (uint8_t *)(at + PAGE_BYTES);
 }
 
 /* The nearest gap below the code: what grows (the heap, the system's mappings) does so elsewhere. Else one above. */
@@ -66,13 +71,13 @@ bool rn_tsc_arena_make(struct rn_tsc_arena *arena, uintptr_t start, uintptr_t en
 	arena->bytes = page_down((sites + 1) * RN_TRAMPOLINE_BYTES + PAGE_BYTES - 1);
 	if (!rn_maps_read(&maps))
 		return false;
-	at = find_gap(&maps, start, end, arena->bytes);
+	at = find_gap(&maps, start, end, arena->bytes + 2 * PAGE_BYTES);
 	rn_maps_fini(&maps);
 	arena->at = at ? map_at(at, arena->bytes) : NULL;
 	if (!arena->at || made_count == ARENAS_MAX)
 		return false;
-	made[made_count].start = at;
-	made[made_count++].end = at + arena->bytes;
+	made[made_count].start = (uintptr_t)arena->at;
+	made[made_count++].end = (uintptr_t)arena->at + arena->bytes;
 	memcpy(arena->at, &entry, sizeof(entry));
 	arena->used = RN_TRAMPOLINE_BYTES;
 	return true;
@@ -193,9 +198,9 @@ const uint8_t *rn_tsc_trampoline(struct rn_tsc_arena *arena, const struct rn_tsc
 	if (site->bytes == 3)
 		put(&pen, "\xb9\0\0\0\0", 5); /* mov $0,%ecx: the processor's number */
 	put_window(&pen, site);
-	if (pen.has_failed || (int64_t)(int32_t)((int64_t)(uintptr_t)trampoline -
-						 (int64_t)site->at - 5) !=
-				      (int64_t)(uintptr_t)trampoline - (int64_t)site->at - 5)
+	if (pen.has_failed ||
+	    (int64_t)(int32_t)((int64_t)(uintptr_t)trampoline - (int64_t)site->at - 5) !=
+		    (int64_t)(uintptr_t)trampoline - (int64_t)site->at - 5)
 		return NULL;
 	arena->used += RN_TRAMPOLINE_BYTES;
 	return trampoline;
