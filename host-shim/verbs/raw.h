@@ -52,6 +52,12 @@ static inline int rn_raw_move(void *from, size_t bytes, void *to)
 	return result == (long)to ? 0 : (int)result;
 }
 
+/** mprotect(2): 0 or a negative errno. */
+static inline int rn_raw_mprotect(void *at, size_t bytes, int protection)
+{
+	return (int)rn_raw_call(SYS_mprotect, (long)at, (long)bytes, protection, 0, 0, 0);
+}
+
 /** madvise(2): 0 or a negative errno. */
 static inline int rn_raw_madvise(void *at, size_t bytes, int advice)
 {

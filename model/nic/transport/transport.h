@@ -42,8 +42,10 @@
 	X(u32, timeout_reaction_cycles, 0, 0, 10000000, "cycles",                                  \
 	  "timer expired to retransmission begun")                                                 \
 	X(u32, rx_lookahead, 8, 1, 1024, "packets", "requests whose context is prefetched")        \
+	X(u32, rx_park_packets, 512, 0, 65536, "packets",                                          \
+	  "requests kept aside while their queue pair waits for a receive WQE")                    \
 	X(u32, receive_ahead_wqes, 16, 0, 4096, "WQEs",                                            \
-	  "receive WQEs fetched before their SEND comes")                                          \
+	  "receive WQEs asked for at once, also before their SEND comes; 0: one, for the SEND at hand") \
 	X(u32, rx_slots, 32, 1, 4096, "packets", "requests being placed in memory at once")        \
 	X(u32, rx_pipeline_cycles, 8, 1, 4096, "cycles", "frame from the MAC to its first check")  \
 	X(u32, rx_packet_cycles, 4, 1, 4096, "cycles", "between request packets checked")          \
