@@ -280,10 +280,14 @@ static void close_trace(void *block)
 #define RN_RTL_MAKE_KIND(unit)                                                                     \
 	extern "C" const rn_rtl_kind RN_RTL_KIND;                                                  \
 	const rn_rtl_kind RN_RTL_KIND = {                                                          \
-		unit,	       RN_RTL_GEOMETRY, RN_RTL_PARAMS, RN_RTL_TOP, RN_RTL_IS_OWN,          \
-		RN_RTL_DIGEST, make,		free_block,    eval,	   has_failed,             \
-		save,	       restore,		open_trace,    dump,	   close_trace,            \
-		write_coverage,                                                                    \
+		unit,	       RN_RTL_GEOMETRY,                                                    \
+		RN_RTL_PARAMS, RN_RTL_TOP,                                                         \
+		RN_RTL_IS_OWN, RN_RTL_DIGEST,                                                      \
+		make,	       free_block,                                                         \
+		eval,	       has_failed,                                                         \
+		save,	       restore,                                                            \
+		open_trace,    dump,                                                               \
+		close_trace,   write_coverage,                                                     \
 	}
 
 #endif

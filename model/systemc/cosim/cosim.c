@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/bits.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "hw/gen/rnic_hw.h"
 #include "sim/buffer.h"
 #include "systemc/cosim/cosim_internal.h"
@@ -107,6 +108,15 @@ static void map_events(struct rn_cosim_unit *unit)
 	unit->busy_field = find_event(unit, "busy_cycles", "");
 }
 
+/* Of what its registers hold before the reset: of the scenario, and another for each unit. */
+static uint32_t seed_of(const struct rn_cosim_unit *unit)
+{
+	struct rn_rng rng;
+
+	rn_rng_init(&rng, unit->cosim->scenario->seed, unit->name);
+	return (uint32_t)rn_rng_next(&rng);
+}
+
 static void make_rtl(struct rn_cosim_unit *unit, const struct rn_unit_site *site)
 {
 	const struct rn_cosim_options *options = &unit->cosim->options;
@@ -117,6 +127,7 @@ static void make_rtl(struct rn_cosim_unit *unit, const struct rn_unit_site *site
 		.name = unit->name,
 		.plusargs = options->plusargs,
 		.plusargs_count = (int)options->plusargs_count,
+		.seed = seed_of(unit),
 	};
 	unit->rtl = unit->kind->make(&unit->rtl_options, &unit->pins);
 	for (unsigned i = 0; i < unit->boundary->ports; i++)

@@ -95,7 +95,10 @@ static uint64_t find_fault(unsigned number, uint64_t cycles, const struct rn_rtl
 
 	snprintf(plusarg, sizeof(plusarg), "+fault=%u", number);
 	for (const struct rn_rtl_kind *const *at = cosim_kinds; *at; at++) {
-		struct run run = {.kind = *at, .seed = cosim_env_seed(1), .cycles = cycles, .plusarg = plusarg};
+		struct run run = {.kind = *at,
+				  .seed = cosim_env_seed(1),
+				  .cycles = cycles,
+				  .plusarg = plusarg};
 
 		run_random(&run);
 		*kind = *at;
@@ -222,7 +225,6 @@ int main(void)
 
 	while (cosim_kinds[count])
 		count++;
-
 
 	setlinebuf(stdout);
 	tcase_add_loop_test(tcase, model_and_rtl_are_the_same_under_random_traffic, 0, count);

@@ -65,7 +65,8 @@ static void change_character(struct random_stimulus *s, const struct rig *rig, u
 	s->until_cycle = cycle + 50 + below(s, 500);
 	/* Seldom long enough to fill the fifo, however deep. */
 	if (chance(s, 5))
-		s->until_cycle += 2 * (uint64_t)rig->params.fifo_entries * rig->params.interval_cycles;
+		s->until_cycle +=
+			2 * (uint64_t)rig->params.fifo_entries * rig->params.interval_cycles;
 	for (unsigned i = 0; i < WRITE_KINDS; i++)
 		s->weight[i] = chance(s, 50) ? below(s, 20) : 0;
 	s->weight[below(s, WRITE_KINDS)] += 10;

@@ -44,8 +44,7 @@ static int run(const struct cosim_options *options, const struct rn_rtl_kind *ki
 	bool is_same;
 
 	coverage_init(&coverage);
-	rig_init(&rig, kind, random_first_cycle(options->seed), options->plusarg,
-		 options->seed);
+	rig_init(&rig, kind, random_first_cycle(options->seed), options->plusarg, options->seed);
 	rig.compares_ports_alone = options->ports_alone;
 	if (options->record)
 		rig.record = open_record(options->record, &rig.params);

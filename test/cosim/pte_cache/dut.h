@@ -13,10 +13,10 @@
 enum dut_in { IN_REQ0, IN_REQ1, IN_RELEASE, IN_INVAL, IN_BASE, IN_DMA_RSP, IN_COUNT };
 enum dut_out { OUT_RSP0, OUT_RSP1, OUT_DONE, OUT_DMA_REQ, OUT_COUNT };
 
-#define DUT_WORDS 8	/* of the widest message */
-#define DUT_WAYS 16	/* of the MTT cache at most */
+#define DUT_WORDS 8	   /* of the widest message */
+#define DUT_WAYS 16	   /* of the MTT cache at most */
 #define DUT_DATA_BYTES 512 /* beside the answer of a DMA read */
-#define DUT_COUNTERS 16 /* of the block, in the order of its list */
+#define DUT_COUNTERS 16	   /* of the block, in the order of its list */
 
 struct dut_inputs {
 	uint64_t cycle;

@@ -23,8 +23,7 @@ static uint64_t pick_index(struct random *random)
 
 	if (chance(random, 64, 1))
 		return below(random, 1 << 24);
-	return phase->high + key % phase->sets +
-	       random->rig->params.mpt_sets * (key / phase->sets);
+	return phase->high + key % phase->sets + random->rig->params.mpt_sets * (key / phase->sets);
 }
 
 /* --- phases --- */
@@ -58,13 +57,12 @@ static void next_phase(struct random *random)
 	bool is_silent = chance(random, 16, 1);
 	struct random_phase *phase = &random->phase;
 	/* Long enough to fill what can be filled. */
-	uint64_t long_cycles =
-		4000 + 8 * (uint64_t)random->rig->params.request_slots *
-			       random->rig->params.interval_cycles;
+	uint64_t long_cycles = 4000 + 8 * (uint64_t)random->rig->params.request_slots *
+					      random->rig->params.interval_cycles;
 
 	*phase = (struct random_phase){
-		.end_cycle =
-			random->rig->cycle + 20 + below(random, chance(random, 4, 1) ? long_cycles : 500),
+		.end_cycle = random->rig->cycle + 20 +
+			     below(random, chance(random, 4, 1) ? long_cycles : 500),
 		.release_rate = PICK(random, 16, 16, 12, 4, 1, 0),
 		.inval_rate = is_silent ? 0 : PICK(random, 0, 2, 8, 40, 200),
 		.base_rate = is_silent ? 0 : PICK(random, 0, 0, 0, 0, 2, 20),

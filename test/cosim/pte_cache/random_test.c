@@ -50,13 +50,14 @@ START_TEST(rtl_and_model_are_alike_at_every_port_in_every_cycle)
 {
 	uint32_t missing = 0;
 
-	expect_no_difference(cosim_kinds[_i], cosim_env_seed(1), cosim_env_cycles(SHORT_CYCLES, LONG_CYCLES));
+	expect_no_difference(cosim_kinds[_i], cosim_env_seed(1),
+			     cosim_env_cycles(SHORT_CYCLES, LONG_CYCLES));
 	ck_assert_uint_lt(rig.gated_cycles, rig_cycles(&rig));
 	const char *name = cosim_cover_missing(&coverage.cover, &missing);
 
 	/* In the corner geometry some cannot be. */
-	ck_assert_msg(!name || !strcmp(cosim_kinds[_i]->geometry, "corner"), "%s geometry: never hit: %s",
-		      cosim_kinds[_i]->geometry, name);
+	ck_assert_msg(!name || !strcmp(cosim_kinds[_i]->geometry, "corner"),
+		      "%s geometry: never hit: %s", cosim_kinds[_i]->geometry, name);
 	finish();
 }
 END_TEST

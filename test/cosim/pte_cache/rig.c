@@ -326,7 +326,8 @@ static void check_wake(struct rig *rig, bool was_woken, const struct dut_outputs
 {
 	if (outputs->is_idle && (is_at_work(&rig->inputs, outputs) || outputs->wake_cycles < 2))
 		fail(rig, "idle_o", "wake_o", 0, outputs->wake_cycles);
-	if (!rig->compares_ports_alone && was_woken && outputs->is_idle && outputs->stall == rig->gated_stall &&
+	if (!rig->compares_ports_alone && was_woken && outputs->is_idle &&
+	    outputs->stall == rig->gated_stall &&
 	    !memcmp(outputs->valid, rig->gated_valid, sizeof(rig->gated_valid)))
 		fail(rig, "woken", "in vain", 0, outputs->wake_cycles);
 }

@@ -41,7 +41,7 @@ struct rig {
 	bool was_ready[OUT_COUNT];
 	bool was_ready_before[OUT_COUNT];
 
-	uint64_t first_cycle; /* behind it the cycles that were run and compared begin */
+	uint64_t first_cycle;	 /* behind it the cycles that were run and compared begin */
 	uint64_t earlier_cycles; /* compared before the last reset */
 	/* The cycle that ran last. */
 	uint64_t cycle;

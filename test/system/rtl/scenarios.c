@@ -20,7 +20,8 @@
 #define GIB (UINT64_C(1) << 30)
 #define LINKS 6
 #define KEYS 200
-#define FOREIGN_PAGE 4000u /* a doorbell page that belongs to nobody: what is written there is refused behind the unit */
+#define FOREIGN_PAGE                                                                               \
+	4000u /* a doorbell page that belongs to nobody: what is written there is refused behind the unit */
 #define SETS 64
 
 static struct world world;
@@ -43,8 +44,12 @@ static uint32_t below(uint32_t bound)
 
 static void start(const struct rn_scripted_path *path, unsigned count)
 {
-	rn_rng_init(&rng, 1, "scenario");
+	static uint64_t seed;
+
+	/* What registers hold before the reset depends on it. */
+	rn_rng_init(&rng, ++seed, "scenario");
 	world_init(&world, 2, sets);
+	world.scenario->seed = seed;
 	world_start(&world, NULL);
 	for (unsigned i = 0; i < count; i++)
 		world_connect(&world, 64 * PAGE, path, &links[i]);
@@ -78,7 +83,7 @@ static void settle(void)
 /* Each world begins with a reset of whatever the registers hold. */
 static void resets(void)
 {
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		struct rn_scripted_wr wr;
 		uint32_t key;
 
@@ -86,7 +91,8 @@ static void resets(void)
 		wr = world_wr(&links[0], RN_WQE_RDMA_WRITE, 3 * PAGE);
 		need(world_transfer(&links[0], &wr) == RN_WC_SUCCESS, "a write failed");
 		for (unsigned n = 0; n < 3; n++) {
-			need(!rn_scripted_reg_mr(links[0].host[1], links[0].buffer[1].va, PAGE, 7, &key),
+			need(!rn_scripted_reg_mr(links[0].host[1], links[0].buffer[1].va, PAGE, 7,
+						 &key),
 			     "no key");
 			wr.rkey = key;
 			wr.bytes = 64;
@@ -115,11 +121,13 @@ static void forget(void *arg, uint64_t value)
 
 static void read_register(unsigned host)
 {
-	static const uint32_t registers[] = {RN_REG_ID,	       RN_REG_CAP_QUEUES,  RN_REG_CAP_MEMORY,
-					     RN_REG_CMD_BASE_LO, RN_REG_CMD_BASE_HI, RN_REG_STATUS};
+	static const uint32_t registers[] = {RN_REG_ID,		 RN_REG_CAP_QUEUES,
+					     RN_REG_CAP_MEMORY,	 RN_REG_CMD_BASE_LO,
+					     RN_REG_CMD_BASE_HI, RN_REG_STATUS};
 	struct rn_root_complex *rc = rn_system_root_complex(world.system, host);
 
-	rn_root_complex_mmio_read(rc, rn_sim_now_ps(world.sim), registers[below(6)], 4, forget, NULL);
+	rn_root_complex_mmio_read(rc, rn_sim_now_ps(world.sim), registers[below(6)], 4, forget,
+				  NULL);
 }
 
 static uint64_t page_offset(uint32_t offset)
@@ -132,6 +140,14 @@ static void write_doorbell(unsigned host, uint32_t offset)
 	const uint32_t words[2] = {below(24) | below(2) << 24, (uint32_t)rn_rng_next(&rng)};
 
 	mmio(host, page_offset(offset), words, 8);
+}
+
+static void write_ring(unsigned host, uint32_t offset, uint32_t qps)
+{
+	uint32_t qpn = below(qps);
+	const uint32_t words[2] = {qpn, (uint32_t)rn_rng_next(&rng)};
+
+	mmio(host, RN_UAR_BASE + (uint64_t)(FOREIGN_PAGE + qpn) * RN_UAR_BYTES + offset, words, 8);
 }
 
 static void write_pieces(unsigned host)
@@ -221,7 +237,8 @@ static void repeat_commands(const struct last_ring *last)
 static void storm(void)
 {
 	struct last_ring last = {.has_ring = false};
-	const struct rn_fifo_watch watch = {.arg = &last, .pushed = note_ring, .popped = note_nothing};
+	const struct rn_fifo_watch watch = {
+		.arg = &last, .pushed = note_ring, .popped = note_nothing};
 	struct rn_scripted_wr wr;
 	uint32_t key;
 
@@ -237,19 +254,24 @@ static void storm(void)
 			if (!below(10))
 				read_register(round & 1);
 		}
+		/* Of few queue pairs, each on its page, then of more on any: kept ones are replaced, and others refused. */
+		for (uint32_t i = 0; i < 400; i++)
+			write_ring(0, round & 1 ? RN_UAR_RQ_KICK : RN_UAR_SQ_DOORBELL, 3 + round % 9);
 		/* Doorbells of one kind alone: its port is the bottleneck then. */
 		for (uint32_t i = 0; i < 100; i++)
 			write_doorbell(0, (const uint32_t[]){RN_UAR_SQ_DOORBELL, RN_UAR_CQ_ARM,
 							     RN_UAR_RQ_KICK}[round % 3]);
 		repeat_commands(&last);
 		if (round % 6 == 0)
-			need(!rn_scripted_reg_mr(links[0].host[0], links[0].buffer[0].va, PAGE, 7, &key),
+			need(!rn_scripted_reg_mr(links[0].host[0], links[0].buffer[0].va, PAGE, 7,
+						 &key),
 			     "no key");
 		rn_scripted_arm(links[0].cq[0], false);
 		rn_scripted_run_for(links[0].host[0], (1 + below(3)) * WORLD_US);
 		drain(&links[round % 2]);
 	}
 	settle();
+	printf("kept %llu\n", (unsigned long long)world_nic_counter(&world, 0, "kept"));
 	exit(0); /* refused doorbells leave nothing to be checked */
 }
 
@@ -280,8 +302,9 @@ static void shift_tables(unsigned host, uint64_t shift)
 
 	rn_driver_get_icm(world.driver[host], &icm);
 	for (uint64_t i = 0; i < 4096; i++) {
-		struct rn_hw_mpt *mpt = rn_host_memory_at(rn_driver_memory(world.driver[host]),
-							  icm.mpt_pa + i * RN_MPT_BYTES, RN_MPT_BYTES);
+		struct rn_hw_mpt *mpt =
+			rn_host_memory_at(rn_driver_memory(world.driver[host]),
+					  icm.mpt_pa + i * RN_MPT_BYTES, RN_MPT_BYTES);
 
 		if (mpt && mpt->state)
 			mpt->mtt_index += shift;
@@ -293,24 +316,28 @@ static uint32_t new_key(const struct world_link *link, uint64_t offset, uint64_t
 {
 	uint32_t key;
 
-	need(!rn_scripted_reg_mr(link->host[1], link->buffer[1].va + offset, bytes, 7, &key), "no key");
+	need(!rn_scripted_reg_mr(link->host[1], link->buffer[1].va + offset, bytes, 7, &key),
+	     "no key");
 	return key;
 }
 
 /* A key over @bytes in pages of 2^@log_page, all of which are the frame that page 0 of the buffer lies in. */
-static uint32_t large_key(const struct world_link *link, uint8_t log_page, uint64_t va, uint64_t bytes)
+static uint32_t large_key(const struct world_link *link, uint8_t log_page, uint64_t va,
+			  uint64_t bytes)
 {
 	uint32_t key = new_key(link, 0, 16 * PAGE);
 	struct rn_hw_mpt *mpt = rn_scripted_mpt(link->host[1], key);
 	uint64_t pages = (bytes + (UINT64_C(1) << log_page) - 1) >> log_page, pa;
 
-	need(rn_driver_find_pa(rn_scripted_client(link->host[1]), link->buffer[1].va, &pa), "no frame");
+	need(rn_driver_find_pa(rn_scripted_client(link->host[1]), link->buffer[1].va, &pa),
+	     "no frame");
 	mpt->log_page_bytes = log_page;
 	mpt->start_va = va;
 	mpt->length = bytes;
 	need(pages <= 16, "too many pages");
 	for (uint64_t i = 0; i < pages; i++)
-		*rn_scripted_mtt(link->host[1], key, i) = (pa >> log_page << log_page) | RN_MTT_PRESENT;
+		*rn_scripted_mtt(link->host[1], key, i) =
+			(pa >> log_page << log_page) | RN_MTT_PRESENT;
 	return key;
 }
 
@@ -319,7 +346,8 @@ static uint64_t place(const struct world_link *link, uint8_t log_page)
 {
 	uint64_t pa = 0;
 
-	need(rn_driver_find_pa(rn_scripted_client(link->host[1]), link->buffer[1].va, &pa), "no frame");
+	need(rn_driver_find_pa(rn_scripted_client(link->host[1]), link->buffer[1].va, &pa),
+	     "no frame");
 	return pa & ((UINT64_C(1) << log_page) - 1);
 }
 
@@ -376,7 +404,8 @@ static void many_keys(struct world_link *link, unsigned rounds)
 			/* None of them uses it any more. */
 			rn_scripted_run_for(link->host[0], 100 * WORLD_US);
 			drain(link);
-			transfer(link, RN_WQE_RDMA_READ, link->key[1], link->buffer[1].va, 16 * PAGE);
+			transfer(link, RN_WQE_RDMA_READ, link->key[1], link->buffer[1].va,
+				 16 * PAGE);
 			rn_scripted_run_for(link->host[0], WORLD_US);
 			need(!rn_scripted_dereg_mr(link->host[1], key[k]), "a key stays");
 			key[k] = new_key(link, k % 48 * PAGE, (1 + k % 16) * PAGE);
@@ -394,7 +423,8 @@ static void tables(void)
 	large_pages();
 	shift_tables(1, 4096);
 	for (unsigned n = 0; n < 8; n++)
-		transfer(&links[5], RN_WQE_RDMA_WRITE, links[5].key[1], links[5].buffer[1].va + n * PAGE, 200);
+		transfer(&links[5], RN_WQE_RDMA_WRITE, links[5].key[1],
+			 links[5].buffer[1].va + n * PAGE, 200);
 	settle();
 	exit(0); /* tables that the driver did not write leave nothing to be checked */
 }
@@ -438,8 +468,8 @@ static void hoard(void)
 
 		for (unsigned i = 0; i < 4; i++)
 			for (unsigned n = 0; n < 6; n++)
-				transfer(&links[i], n & 1 ? RN_WQE_RDMA_WRITE : RN_WQE_RDMA_READ, links[i].key[1],
-					 links[i].buffer[1].va, 8 * PAGE);
+				transfer(&links[i], n & 1 ? RN_WQE_RDMA_WRITE : RN_WQE_RDMA_READ,
+					 links[i].key[1], links[i].buffer[1].va, 8 * PAGE);
 		rn_scripted_run_for(links[0].host[0], 12 * WORLD_US);
 		need(!rn_scripted_dereg_mr(links[0].host[1], key), "a key stays");
 		settle();
@@ -450,7 +480,11 @@ static void hoard(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} scenarios[] = {{"resets", resets}, {"storm", storm}, {"tables", tables}, {"aborts", aborts}, {"hoard", hoard}};
+} scenarios[] = {{"resets", resets},
+		 {"storm", storm},
+		 {"tables", tables},
+		 {"aborts", aborts},
+		 {"hoard", hoard}};
 
 int main(int argc, char **argv)
 {

@@ -6,7 +6,7 @@
 
 extern "C" const rn_rtl_kind rn_kind_probe;
 
-enum { PORT_READ = 2, PORT_RSP = 3, CYCLES = 1000 };
+enum { PORT_STATUS, PORT_WRITE, PORT_READ, PORT_RSP, CYCLES = 1000 };
 
 static void clock(void *block, const rn_rtl_pins *pins)
 {
@@ -22,6 +22,11 @@ static void begin(void *block, const rn_rtl_pins *pins)
 	const rn_mmio_read read = {0, 4, 7};
 	uint32_t words[RN_RTL_MSG_WORDS];
 
+	/* Nobody else has driven them, and they hold anything. */
+	rn_rtl_set(&pins->port[PORT_STATUS].valid, 0);
+	rn_rtl_set(&pins->port[PORT_WRITE].valid, 0);
+	rn_rtl_set(&pins->port[PORT_WRITE].level, 0);
+	rn_rtl_set(&pins->port[PORT_READ].valid, 0);
 	rn_rtl_set(&pins->rst_n, 0);
 	for (unsigned i = 0; i < 2; i++)
 		clock(block, pins);
