@@ -78,17 +78,18 @@ enum rn_tsc_force {
 /* What rewriting alone does not see. */
 enum rn_tsc_unseen {
 	RN_TSC_GENERATED = 1, /* executable memory that can be written: its code may change */
-	RN_TSC_UNDECODED = 2, /* bytes that may be a read, where it is not known whether an instruction begins */
-	RN_TSC_REFUSED = 4,   /* the system did not let code be changed, or there was no memory */
-	RN_TSC_UNHOOKED = 8,  /* the loader does not tell what it maps */
+	RN_TSC_UNDECODED =
+		2, /* bytes that may be a read, where it is not known whether an instruction begins */
+	RN_TSC_REFUSED = 4,  /* the system did not let code be changed, or there was no memory */
+	RN_TSC_UNHOOKED = 8, /* the loader does not tell what it maps */
 };
 
 /* Written by the process. */
 struct rn_time_tsc {
-	_Atomic uint32_t force;		   /* enum rn_tsc_force bits */
-	_Atomic uint32_t unseen;	   /* enum rn_tsc_unseen bits */
-	_Atomic uint32_t jumps, illegals;  /* reads rewritten: by a jump, by ud2 */
-	_Atomic uint64_t traps;		   /* taken */
+	_Atomic uint32_t force;		  /* enum rn_tsc_force bits */
+	_Atomic uint32_t unseen;	  /* enum rn_tsc_unseen bits */
+	_Atomic uint32_t jumps, illegals; /* reads rewritten: by a jump, by ud2 */
+	_Atomic uint64_t traps;		  /* taken */
 };
 
 struct rn_time_slot {

@@ -37,7 +37,9 @@
 	X(T, comp_events_held, "events", "completion events that had to wait for room in a pipe")  \
 	X(T, async_events, "events", "asynchronous events given to programs")                      \
 	X(T, async_events_lost, "events", "asynchronous events nobody listened for")               \
-	X(T, mmio_writes, "writes", "doorbell writes passed on to the NIC")
+	X(T, mmio_writes, "writes", "doorbell writes passed on to the NIC")                        \
+	X(T, connections_without_grh, "queue pairs",                                               \
+	  "queue pairs given an address without GRH, which real RoCE refuses")
 
 #define RN_DRIVER_COUNTER_FIELD(T, field, unit, help) RN_COUNTER_FIELD(field, unit, help)
 
@@ -225,6 +227,7 @@ struct rn_driver {
 	uint32_t pd_count, mr_count, channel_count;
 	uint64_t pinned_pages;
 	uint32_t uar_pages;
+	char without_grh[RN_DRIVER_PROGRAM_BYTES]; /* the first program that connected so */
 	int epoll_fd;
 	bool ready;
 	struct rn_driver_counters counters;

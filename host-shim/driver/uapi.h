@@ -21,6 +21,9 @@
 #define RN_ENV_NET                                                                                 \
 	"RNICSIM_NET" /* a.b.hosts: the loopback network of the run, for the preload library */
 
+/* Beside the socket: the hosts' virtual files, made by the preload library, removed with the run's folder. */
+#define RN_RUN_FILES "files"
+
 enum rn_uapi_op {
 	RN_UAPI_ATTACH =
 		1, /* first request; answer carries 3 descriptors: channel memfd, arena memfd, wake eventfd */

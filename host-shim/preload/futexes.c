@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "preload/own_signals.h"
+#include "preload/raw_calls.h"
 #include "preload/waits.h"
 
 #define ARGUMENTS 6
@@ -119,7 +120,8 @@ __attribute__((no_sanitize("address"))) RN_EXPORT long syscall(long number, ...)
 	if (number == SYS_futex && rn_virtual_is_on() && !is_of_page(argument[0]) &&
 	    virtual_futex(argument, &result))
 		return result;
-	if (rn_own_signals_call(number, argument, &result))
+	if (rn_own_signals_call(number, argument, &result) ||
+	    rn_raw_call(number, argument, &result))
 		return result;
 	return RN_REAL(syscall)(number, argument[0], argument[1], argument[2], argument[3],
 				argument[4], argument[5]);

@@ -11,7 +11,7 @@
 struct rn_own_signal {
 	int signo;
 	bool (*handle)(const siginfo_t *info, ucontext_t *context); /* NULL: not taken */
-	struct sigaction program;				    /* what the program has installed */
+	struct sigaction program; /* what the program has installed */
 };
 
 extern struct rn_own_signal rn_own[RN_OWN_SIGNALS];

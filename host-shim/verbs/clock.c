@@ -65,7 +65,7 @@ static int read_both(struct rn_conn *conn, uint64_t *wall_ns, uint64_t *now_ps)
 
 int rn_clock_find_epoch(struct rn_conn *conn, uint64_t *epoch_ns)
 {
-	uint64_t wall_ns, now_ps;
+	uint64_t wall_ns = 0, now_ps = 0;
 	const int error = read_both(conn, &wall_ns, &now_ps);
 
 	if (!error)

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "verbs/early.h"
 #include "verbs/pin.h"
 #include "verbs/virtual_time.h"
 #include "verbs/wait.h"
@@ -218,35 +218,6 @@ int rn_conn_blueflame(struct rn_conn *conn, uint32_t page, const uint8_t *image,
 
 /* ---- connecting ---- */
 
-static int connect_socket(void)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	const char *path = getenv(RN_ENV_SOCKET);
-	const size_t len = path ? strlen(path) : 0;
-	int fd;
-
-	if (len == 0 || len >= sizeof(addr.sun_path)) {
-		errno = len ? ENAMETOOLONG : ENODEV;
-		return -1;
-	}
-	memcpy(addr.sun_path, path, len);
-	if (path[0] == '@')
-		addr.sun_path[0] = 0;
-	rn_vt_settle();
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	if (connect(fd, (const struct sockaddr *)&addr,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + (path[0] != '@')))) {
-		const int error = errno;
-
-		close(fd);
-		errno = error;
-		return -1;
-	}
-	return fd;
-}
-
 static int map_channel(struct rn_conn *conn, int channel_fd, uint64_t bytes)
 {
 	if (bytes < sizeof(struct rn_channel))
@@ -396,7 +367,10 @@ static struct rn_conn *conn_new(void)
 	if (!conn)
 		return NULL;
 	conn->wake_fd = conn->arena_fd = conn->async_fd = -1;
-	conn->fd = connect_socket();
+	rn_vt_settle();
+	conn->fd = rn_early_take();
+	if (conn->fd < 0)
+		conn->fd = rn_early_connect();
 	if (conn->fd < 0) {
 		free(conn);
 		return NULL;

@@ -9,17 +9,15 @@
 #include "verbs/pin.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "verbs/conn.h"
 #include "verbs/maps.h"
 #include "verbs/pin_all.h"
+#include "verbs/pin_room.h"
 #include "verbs/pin_table.h"
 #include "verbs/raw.h"
 #include "verbs/swap.h"
@@ -29,22 +27,12 @@
 #define PIECE_PAGES 1024u
 #define BITMAP_BYTES (PIECE_PAGES / 8)
 
-/* Mappings kept free for copying back; a quarter of all is the program's. */
-#define SPARE_MAPS 256u
-/* Where judging a page means reading the whole address map, it stays short. */
-#define SLOW_MAPS_MAX 2048u
-/* Exchanges, and refusals of them, after which the mappings are counted anew: that takes up to 16 ms. */
-#define RECOUNT_AFTER 256u
-
 struct rn_pin {
 	struct rn_conn *conn;
 	pthread_mutex_t lock;
 	struct rn_pin_table table;
 	struct rn_maps_arena arena;
-	size_t maps_max;     /* mappings of the process up to which pages are exchanged */
-	size_t maps_counted; /* ... when they were last counted */
-	size_t maps_added;   /* ... by exchanges since, at most */
-	unsigned refusals;   /* since then */
+	struct rn_pin_room room;
 };
 
 /* A part of a range that one request covers. */
@@ -61,27 +49,6 @@ struct piece {
 	struct rn_uapi_run run[PIECE_PAGES];
 };
 
-static size_t read_kernel_limit(void)
-{
-	char text[32] = {0};
-	const int fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-	size_t limit = 65530;
-
-	if (fd < 0)
-		return limit;
-	if (read(fd, text, sizeof(text) - 1) > 0)
-		limit = strtoul(text, NULL, 10);
-	close(fd);
-	return limit;
-}
-
-static void count_maps(struct rn_pin *pin)
-{
-	pin->maps_counted = rn_maps_count();
-	pin->maps_added = 0;
-	pin->refusals = 0;
-}
-
 struct rn_pin *rn_pin_new(struct rn_conn *conn)
 {
 	struct rn_pin *pin = calloc(1, sizeof(*pin));
@@ -89,10 +56,7 @@ struct rn_pin *rn_pin_new(struct rn_conn *conn)
 	if (!pin)
 		return NULL;
 	pin->conn = conn;
-	count_maps(pin);
-	pin->maps_max = read_kernel_limit() / 4 * 3;
-	if (!rn_maps_is_quick() && pin->maps_max > pin->maps_counted + SLOW_MAPS_MAX)
-		pin->maps_max = pin->maps_counted + SLOW_MAPS_MAX;
+	rn_pin_room_init(&pin->room);
 	pthread_mutex_init(&pin->lock, NULL);
 	if (!rn_maps_identify(conn->arena_fd, &pin->arena)) {
 		free(pin);
@@ -214,19 +178,6 @@ static bool needs_swap(const struct piece *piece, const struct rn_uapi_run *run,
 	return run->arena_offset != UINT64_MAX && piece->kind[index] == RN_MEM_PRIVATE;
 }
 
-/* Room for the mappings that exchanging the piece makes. How many the program has made meanwhile is not known. */
-static bool has_map_room(struct rn_pin *pin, const struct piece *piece)
-{
-	const size_t wanted = 2 * (size_t)piece->runs + SPARE_MAPS;
-
-	if (pin->maps_counted + pin->maps_added + wanted < pin->maps_max)
-		return true;
-	if (pin->maps_added + ++pin->refusals < RECOUNT_AFTER)
-		return false;
-	count_maps(pin);
-	return pin->maps_counted + wanted < pin->maps_max;
-}
-
 /*
  * The C library grows a large block with mremap, which would extend a single mapping into frames that belong to
  * somebody else. A different read-ahead hint on the last page makes it two mappings, for which mremap
@@ -252,7 +203,7 @@ static int swap_part(struct rn_pin *pin, const struct piece *piece, unsigned fir
 	error = rn_swap_in(va, pages, pin->conn->arena_fd, offset, piece->flags & RN_PIN_OWN);
 	if (error)
 		return error;
-	pin->maps_added += 2;
+	rn_pin_room_take(&pin->room);
 	rn_pin_table_set(&pin->table, va, offset, pages);
 	if (piece->runs == 1)
 		forbid_growth(va, pages);
@@ -283,12 +234,32 @@ static int swap_run(struct rn_pin *pin, const struct piece *piece, unsigned firs
 	return 0;
 }
 
+/* Runs of which something has to be exchanged. */
+static unsigned count_exchanges(const struct piece *piece)
+{
+	unsigned count = 0, page = 0;
+
+	for (unsigned i = 0; i < piece->runs; i++) {
+		const unsigned end = page + piece->run[i].pages;
+
+		while (page < end && page < piece->pages &&
+		       !needs_swap(piece, &piece->run[i], page))
+			page++;
+		count += page < end && page < piece->pages;
+		page = end;
+	}
+	return count;
+}
+
 static int swap_piece(struct rn_pin *pin, const struct piece *piece)
 {
 	unsigned first = 0;
 
-	if (!has_map_room(pin, piece) ||
-	    !rn_pin_table_reserve(&pin->table, piece->va, piece->pages))
+	const unsigned exchanges = count_exchanges(piece);
+
+	if (exchanges && !rn_pin_room_has(&pin->room, exchanges))
+		return ENOMEM;
+	if (!rn_pin_table_reserve(&pin->table, piece->va, piece->pages))
 		return ENOMEM;
 	for (unsigned i = 0; i < piece->runs; i++) {
 		const struct rn_uapi_run *run = &piece->run[i];

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/mem.h"
 #include "base/output.h"
 #include "nic/unit.h"
@@ -14,6 +15,8 @@
 
 #define STAMPS_KEPT 4000000u /* 32 bytes each */
 #define BITS_PER_MBIT 1000000u
+#define PS_PER_S UINT64_C(1000000000000)
+#define EDGE_CYCLES 3u
 
 struct host {
 	char *name;
@@ -37,6 +40,7 @@ struct rn_system {
 	struct rn_output *lookup_output;
 	FILE *lookup_file; /* of the output */
 	struct host *host;
+	struct rn_cable cable;
 	struct rn_fabric *fabric;
 };
 
@@ -56,6 +60,27 @@ static void identify(const struct rn_device_params *device, struct rn_doorbell_i
 	identity->cap_memory = device->log_max_mr | device->log_max_mtt << 8 | 12u << 16;
 	identity->cap_wqe = device->max_sge | device->log_max_sq_wqebbs << 8 |
 			    device->log_max_rq_wqes << 16 | device->log_max_cqes << 24;
+}
+
+/*
+ * What a link's buffers have to allow for is known to those who configure both ends: a frame and then its pause pass
+ * through PCS and PMA of the receiver, the pause through those of the sender, and an edge or two of each clock.
+ */
+static void describe_link(struct rn_system *system)
+{
+	const struct rn_scenario *scenario = system->scenario;
+	struct rn_cable *cable = &system->cable;
+
+	cable->bps = scenario->fabric.link_mbps * BITS_PER_MBIT;
+	cable->delay_ps = scenario->fabric.link_delay_ps;
+	cable->is_lossless = scenario->flow_control == RN_FLOW_CONTROL_PFC;
+	for (unsigned i = 0; i < scenario->hosts; i++) {
+		const struct rn_mac_params *mac = &scenario->host[i].nic.mac;
+		uint64_t cycles = mac->rx_latency_cycles + mac->tx_latency_cycles + EDGE_CYCLES;
+
+		cable->reaction_ps =
+			rn_max_u64(cable->reaction_ps, 2 * cycles * PS_PER_S / mac->clock_hz);
+	}
 }
 
 static void make_host(struct rn_system *system, unsigned idx)
@@ -80,8 +105,7 @@ static void make_host(struct rn_system *system, unsigned idx)
 	host->memory = rn_host_memory_new();
 	env.name = host->nic_name;
 	identify(&params->device, &identity);
-	host->nic = rn_nic_new(&env, &params->nic, &identity,
-			       system->scenario->fabric.link_mbps * BITS_PER_MBIT);
+	host->nic = rn_nic_new(&env, &params->nic, &identity, &system->cable);
 	rn_nic_pcie_ports(host->nic, &ports);
 	host->root_complex = rn_root_complex_new(&(struct rn_root_complex_env){
 		.sim = system->sim,
@@ -116,8 +140,9 @@ static void make_fabric(struct rn_system *system)
 		port[i].arg = system->host[i].nic;
 		rn_system_mac(i, port[i].mac);
 	}
-	system->fabric = rn_fabric_new(system->sim, system->stats, system->packets,
-				       &scenario->fabric, port, scenario->hosts, system->capture);
+	system->fabric =
+		rn_fabric_new(system->sim, system->stats, system->packets, &scenario->fabric,
+			      &system->cable, port, scenario->hosts, system->capture);
 	free(port);
 	for (unsigned i = 0; i < scenario->faults; i++)
 		rn_faults_add(rn_fabric_faults(system->fabric), &scenario->fault[i]);
@@ -163,6 +188,7 @@ struct rn_system *rn_system_new(const struct rn_scenario *scenario,
 		rn_system_free(system, NULL);
 		return NULL;
 	}
+	describe_link(system);
 	system->host = rn_calloc(scenario->hosts, sizeof(*system->host));
 	for (unsigned i = 0; i < scenario->hosts; i++)
 		make_host(system, i);

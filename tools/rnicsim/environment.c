@@ -12,9 +12,11 @@
 #include "base/mem.h"
 #include "driver/uapi.h"
 #include "install.h"
+#include "machine/machine.h"
 #include "run_dir.h"
 
 #define PRELOAD_NAME "librnicsim-preload.so"
+#define VERBS_NAME "libibverbs.so.1"
 
 struct variable {
 	const char *name;
@@ -57,7 +59,7 @@ static char *library_dir(const char *dir)
 			"rnicsim: libibverbs.so.1 is not beside this executable (../lib)\n");
 		return NULL;
 	}
-	if (rn_run_dir_is_loadable(path))
+	if (rn_machine_is_loadable(path))
 		return rn_strdup(path);
 	link = rn_asprintf("%s/" RN_RUN_DIR_LIBRARIES, dir);
 	if (access(link, R_OK) == 0)
@@ -104,7 +106,11 @@ char **rn_environment_new(const char *dir, unsigned host, int out, int err)
 	if (!libraries)
 		return NULL;
 	struct variable variable[] = {
-		prepended("LD_PRELOAD", rn_asprintf("%s/" PRELOAD_NAME, libraries)),
+		/* The verbs library too: a program may be built with a path to the distribution's (DT_RPATH). */
+		prepended("LD_PRELOAD",
+			  rn_asprintf("%s/" PRELOAD_NAME ":%s/" VERBS_NAME, libraries, libraries)),
+		/* AddressSanitizer would refuse to start behind a preloaded library, and in front of it is ours. */
+		prepended("ASAN_OPTIONS", rn_strdup("verify_asan_link_order=0")),
 		prepended("LD_LIBRARY_PATH", libraries),
 		{RN_ENV_SOCKET, rn_asprintf("%s/" RN_RUN_DIR_SOCKET, dir)},
 		{RN_ENV_HOST, rn_asprintf("%u", host)},

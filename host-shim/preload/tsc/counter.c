@@ -83,8 +83,7 @@ void rn_tsc_answer(ucontext_t *context, unsigned bytes, bool is_true)
 void rn_tsc_trap(bool on)
 {
 	if (is_trapped)
-		rn_raw_call(SYS_prctl, PR_SET_TSC, on ? PR_TSC_SIGSEGV : PR_TSC_ENABLE, 0, 0, 0,
-			    0);
+		rn_raw_call(SYS_prctl, PR_SET_TSC, on ? PR_TSC_SIGSEGV : PR_TSC_ENABLE, 0, 0, 0, 0);
 }
 
 void rn_tsc_probe(void);

@@ -225,8 +225,7 @@ static bool function_of_frame(const struct rn_elf *elf, uintptr_t at, struct rn_
 	struct index index;
 	const struct row *row = find_index(elf, &index) ? find_row(&index, at - elf->bias) : NULL;
 
-	return row &&
-	       read_entry(elf, index.address + (uint64_t)(int64_t)row->entry, function) &&
+	return row && read_entry(elf, index.address + (uint64_t)(int64_t)row->entry, function) &&
 	       at >= function->start && at < function->end;
 }
 
@@ -302,8 +301,7 @@ static bool function_of_symbol(const struct rn_elf *elf, uintptr_t at, struct rn
 	each_symbol(elf, take_nearest, &nearest);
 	if (!nearest.start)
 		return false;
-	end = nearest.size ? nearest.start + nearest.size
-			   : section_end(elf, nearest.start);
+	end = nearest.size ? nearest.start + nearest.size : section_end(elf, nearest.start);
 	if (!nearest.size && end > nearest.next)
 		end = nearest.next;
 	function->start = elf->bias + nearest.start;

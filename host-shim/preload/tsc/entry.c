@@ -81,7 +81,7 @@ __asm__(".pushsection .text\n"
 	"	and $1,%edx\n"
 	"	mov %al,%ah\n"
 	"	add $0x7f,%dl\n" /* overflow, if it was there */
-	"	sahf\n"		  /* the others */
+	"	sahf\n"		 /* the others */
 	"	mov -8(%rsp),%eax\n"
 	"	mov -4(%rsp),%edx\n"
 	"	pop %rbp\n"

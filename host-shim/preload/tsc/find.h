@@ -9,7 +9,7 @@
 
 struct rn_tsc_site {
 	uintptr_t at;
-	uint8_t bytes;	/* 2: rdtsc, 3: rdtscp */
+	uint8_t bytes; /* 2: rdtsc, 3: rdtscp */
 	uint8_t window; /* bytes of whole instructions, from it on, that may be replaced together; 0: itself alone */
 	uintptr_t function, function_end; /* around it; both @at: not known */
 };

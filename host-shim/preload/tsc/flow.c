@@ -199,7 +199,8 @@ void rn_flow_sweep(struct rn_flow *flow)
 	while (offset < flow->bytes) {
 		if (!(flow->marks[offset] & RN_FLOW_LENGTH))
 			rn_flow_follow(flow, offset);
-		offset += flow->marks[offset] & RN_FLOW_LENGTH ? flow->marks[offset] & RN_FLOW_LENGTH
-							       : 1;
+		offset += flow->marks[offset] & RN_FLOW_LENGTH
+				  ? flow->marks[offset] & RN_FLOW_LENGTH
+				  : 1;
 	}
 }

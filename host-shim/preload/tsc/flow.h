@@ -35,15 +35,15 @@ void rn_flow_sweep(struct rn_flow *flow);
 
 /* What an instruction is, for moving it elsewhere. */
 enum rn_insn_kind {
-	RN_INSN_BAD,	 /* cannot be decoded */
-	RN_INSN_PLAIN,	 /* runs the same anywhere */
-	RN_INSN_RIP,	 /* names memory by its distance */
-	RN_INSN_JUMP,	 /* jmp with a distance */
-	RN_INSN_BRANCH,	 /* jcc with a distance */
-	RN_INSN_CALL,	 /* call with a distance */
-	RN_INSN_RETURN,	 /* ret */
+	RN_INSN_BAD,	  /* cannot be decoded */
+	RN_INSN_PLAIN,	  /* runs the same anywhere */
+	RN_INSN_RIP,	  /* names memory by its distance */
+	RN_INSN_JUMP,	  /* jmp with a distance */
+	RN_INSN_BRANCH,	  /* jcc with a distance */
+	RN_INSN_CALL,	  /* call with a distance */
+	RN_INSN_RETURN,	  /* ret */
 	RN_INSN_INDIRECT, /* jmp to where a register or memory says */
-	RN_INSN_FIXED,	 /* must stay where it is */
+	RN_INSN_FIXED,	  /* must stay where it is */
 };
 
 struct rn_insn {

@@ -78,8 +78,8 @@ static bool rewrite(const struct rn_map *map, const struct rn_tsc_found *found, 
 {
 	struct rn_tsc_arena arena;
 	const bool has_arena =
-		is_at_rest(is_fresh) && rn_tsc_arena_make(&arena, map->start, map->end,
-							  found->sites, rn_tsc_entry);
+		is_at_rest(is_fresh) &&
+		rn_tsc_arena_make(&arena, map->start, map->end, found->sites, rn_tsc_entry);
 	bool is_done = rn_tsc_open_code(map->start, map->end, map->prot);
 
 	for (size_t i = 0; is_done && i < found->sites; i++)

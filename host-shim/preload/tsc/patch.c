@@ -13,7 +13,8 @@
 #include "preload/tsc/raw.h"
 
 #define PAGE_BYTES 4096u
-#define REACH_BYTES ((uintptr_t)0x70000000) /* of a jump, less what operands may lie behind an object */
+#define REACH_BYTES                                                                                \
+	((uintptr_t)0x70000000) /* of a jump, less what operands may lie behind an object */
 #define LOWEST ((uintptr_t)0x10000)
 #define ARENAS_MAX 4096
 
@@ -197,9 +198,9 @@ const uint8_t *rn_tsc_trampoline(struct rn_tsc_arena *arena, const struct rn_tsc
 	if (site->bytes == 3)
 		put(&pen, "\xb9\0\0\0\0", 5); /* mov $0,%ecx: the processor's number */
 	put_window(&pen, site);
-	if (pen.has_failed || (int64_t)(int32_t)((int64_t)(uintptr_t)trampoline -
-						 (int64_t)site->at - 5) !=
-				      (int64_t)(uintptr_t)trampoline - (int64_t)site->at - 5)
+	if (pen.has_failed ||
+	    (int64_t)(int32_t)((int64_t)(uintptr_t)trampoline - (int64_t)site->at - 5) !=
+		    (int64_t)(uintptr_t)trampoline - (int64_t)site->at - 5)
 		return NULL;
 	arena->used += RN_TRAMPOLINE_BYTES;
 	return trampoline;

@@ -126,17 +126,17 @@ void rn_tx_complete(struct rn_tx *tx, const struct rn_hw_qpc *qpc, const struct 
 		return;
 	tx->count->req_cqe_error += is_error;
 	tx->count->req_cqe_flush_error += status == RN_WC_WR_FLUSH_ERR;
-	rn_outbox_put(&tx->completions, &(struct rn_completion){
-						.cqn = qpc->send_cqn,
-						.qpn = entry->qpn,
-						.byte_len = entry->bytes,
-						.wqe_idx = entry->wqe_idx,
-						.opcode = is_error ? RN_CQE_REQ_ERR : RN_CQE_REQ,
-						.status = status,
-						.vendor_syndrome =
-							rn_vendor_syndrome(status, false),
-						.req_opcode = entry->opcode,
-					});
+	rn_outbox_put(&tx->completions,
+		      &(struct rn_completion){
+			      .cqn = qpc->send_cqn,
+			      .qpn = entry->qpn,
+			      .byte_len = entry->bytes,
+			      .wqe_idx = entry->wqe_idx,
+			      .opcode = is_error ? RN_CQE_REQ_ERR : RN_CQE_REQ,
+			      .status = status,
+			      .vendor_syndrome = rn_vendor_syndrome(status, false),
+			      .req_opcode = entry->opcode,
+		      });
 }
 
 bool rn_tx_is_drained(const struct rn_tx_flow *flow)

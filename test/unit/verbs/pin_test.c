@@ -22,6 +22,7 @@
 #include "verbs/conn.h"
 #include "verbs/maps.h"
 #include "verbs/pin.h"
+#include "verbs/touch.h"
 
 #define PAGE RN_PAGE_BYTES
 
@@ -86,7 +87,7 @@ static enum rn_mem_kind kind_of(const void *addr)
 	const uint64_t va = (uint64_t)(uintptr_t)addr & ~(uint64_t)(PAGE - 1);
 	uint8_t kind;
 
-	ck_assert(rn_maps_classify(va, 1, &arena, &kind, NULL));
+	ck_assert(rn_maps_classify(va, 1, &arena, &kind, NULL, NULL));
 	return (enum rn_mem_kind)kind;
 }
 
@@ -466,7 +467,7 @@ START_TEST(a_child_that_connects_afresh_pins_its_own_copy)
 }
 END_TEST
 
-START_TEST(too_many_mappings_are_refused_and_everything_is_as_before)
+START_TEST(beyond_the_kernels_limit_of_mappings_pages_stay_and_are_reached)
 {
 	const struct fake_sim_options single = {.run_pages = 1};
 	const size_t pages = 20000, filler = 50000;
@@ -480,13 +481,137 @@ START_TEST(too_many_mappings_are_refused_and_everything_is_as_before)
 	for (size_t i = 0; i < filler; i += 2)
 		if (mprotect(fillers + i * PAGE, PAGE, PROT_READ))
 			break;
-	ck_assert_int_eq(pin(buf, pages * PAGE), ENOMEM);
+	ck_assert_int_eq(pin(buf, pages * PAGE), 0);
+	ck_assert_int_eq(kind_of(buf + (pages - 1) * PAGE), RN_MEM_PRIVATE);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), pages);
+	ck_assert(is_filled(buf, pages * PAGE, 4));
+	assert_shared(buf, pages * PAGE);
+	unpin(buf, pages * PAGE);
 	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
 	ck_assert(is_filled(buf, pages * PAGE, 4));
-	ck_assert_int_eq(kind_of(buf), RN_MEM_PRIVATE);
-	munmap(fillers, filler * PAGE);
-	ck_assert_int_eq(pin(buf, 100 * PAGE), 0);
-	assert_shared(buf, 100 * PAGE);
+}
+END_TEST
+
+/* Memory of which every second page is registered: as many mappings as registrations. */
+static uint64_t exchanged_pages(size_t count)
+{
+	uint8_t *buf = map_pages(2 * count);
+	uint64_t exchanged = 0;
+
+	for (size_t i = 0; i < count; i++)
+		ck_assert_int_eq(pin(buf + 2 * i * PAGE, PAGE), 0);
+	for (size_t i = 0; i < count; i++)
+		exchanged += kind_of(buf + 2 * i * PAGE) == RN_MEM_ARENA;
+	assert_shared(buf + (2 * count - 2) * PAGE, PAGE);
+	for (size_t i = 0; i < count; i++)
+		unpin(buf + 2 * i * PAGE, PAGE);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
+	munmap(buf, 2 * count * PAGE);
+	return exchanged;
+}
+
+START_TEST(on_older_kernels_the_address_map_stays_short)
+{
+	stop();
+	rn_maps_allow_query(false);
+	start();
+	ck_assert(!rn_maps_is_quick());
+	ck_assert_uint_eq(exchanged_pages(100), 100);
+	ck_assert_uint_lt(exchanged_pages(3000), 2000);
+}
+END_TEST
+
+/* What is mapped but not there: pages behind the end of a file that is shorter than its mapping. */
+static uint8_t *map_short_file(size_t file_pages, size_t pages, int *fd)
+{
+	uint8_t *base;
+
+	*fd = memfd_create("short", MFD_CLOEXEC);
+	ck_assert_int_eq(ftruncate(*fd, (off_t)(file_pages * PAGE)), 0);
+	base = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	ck_assert_ptr_ne(base, MAP_FAILED);
+	return base;
+}
+
+START_TEST(pages_behind_the_end_of_their_file_are_refused)
+{
+	int fd;
+	uint8_t *base;
+
+	rn_touch_allow_populate(_i == 0);
+	rn_maps_allow_query(_i == 0);
+	base = map_short_file(70, 100, &fd);
+	ck_assert_int_eq(pin(base, 100 * PAGE), EFAULT);
+	ck_assert_int_eq(pin(base, 71 * PAGE), EFAULT);
+	ck_assert_int_eq(rn_pin_range(conn->pin, base, 71 * PAGE, 0), EFAULT);
+	ck_assert_int_eq(pin(base + 70 * PAGE, 1), EFAULT);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
+	ck_assert_int_eq(pin(base, 70 * PAGE), 0);
+	assert_shared(base, 70 * PAGE);
+	unpin(base, 70 * PAGE);
+}
+END_TEST
+
+START_TEST(what_may_not_be_accessed_is_refused)
+{
+	uint8_t *base = map_pages(8);
+
+	rn_touch_allow_populate(_i == 0);
+	rn_maps_allow_query(_i == 0);
+	mprotect(base + PAGE, PAGE, PROT_NONE);
+	mprotect(base + 3 * PAGE, PAGE, PROT_READ);
+	munmap(base + 5 * PAGE, PAGE);
+	ck_assert_int_eq(pin(base, 2 * PAGE), EFAULT);
+	ck_assert_int_eq(rn_pin_range(conn->pin, base, 2 * PAGE, 0), EFAULT);
+	ck_assert_int_eq(pin(base + 2 * PAGE, 2 * PAGE), EFAULT);
+	ck_assert_int_eq(pin(base + 4 * PAGE, 2 * PAGE), EFAULT);
+	ck_assert_int_eq(rn_pin_range(conn->pin, base + 4 * PAGE, 3 * PAGE, 0), EFAULT);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
+	ck_assert_int_eq(rn_pin_range(conn->pin, base + 2 * PAGE, 3 * PAGE, 0), 0);
+	rn_unpin_range(conn->pin, base + 2 * PAGE, 3 * PAGE);
+	/* Pinned memory that the program has locked since. */
+	ck_assert_int_eq(pin(base, PAGE), 0);
+	mprotect(base, PAGE, PROT_READ);
+	ck_assert_int_eq(pin(base, PAGE), EFAULT);
+	ck_assert_int_eq(rn_pin_range(conn->pin, base, PAGE, 0), 0);
+}
+END_TEST
+
+START_TEST(protection_outlives_pinning_and_so_do_the_bytes)
+{
+	const int protections[] = {PROT_NONE, PROT_READ};
+	uint8_t *buf = map_pages(4);
+
+	fill(buf, 4 * PAGE, 3);
+	ck_assert_int_eq(pin(buf, 4 * PAGE), 0);
+	ck_assert_int_eq(mprotect(buf + PAGE, PAGE, protections[_i]), 0);
+	fake_sim_poke(buf + PAGE + 5, 77); /* the page stays pinned: the NIC's write arrives */
+	unpin(buf, 4 * PAGE);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
+	ck_assert_int_eq(kind_of(buf + PAGE), _i ? RN_MEM_READ_ONLY : RN_MEM_NO_ACCESS);
+	ck_assert_int_eq(mprotect(buf + PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+	ck_assert_uint_eq(buf[PAGE + 5], 77);
+	buf[PAGE + 5] = (uint8_t)((PAGE + 5) * 7 + (PAGE + 5) / 251 + 3);
+	ck_assert(is_filled(buf, 4 * PAGE, 3));
+}
+END_TEST
+
+START_TEST(pages_that_the_program_moves_keep_their_bytes)
+{
+	uint8_t *buf = map_pages(4), *elsewhere = map_pages(1);
+
+	fill(buf, 4 * PAGE, 3);
+	ck_assert_int_eq(pin(buf, 4 * PAGE), 0);
+	ck_assert_ptr_eq(mremap(buf + 2 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere),
+			 elsewhere);
+	fake_sim_poke(buf + 2 * PAGE + 9, 78); /* the frame moved along */
+	ck_assert_uint_eq(elsewhere[9], 78);
+	unpin(buf, 4 * PAGE);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
+	ck_assert_int_eq(kind_of(elsewhere), RN_MEM_PRIVATE);
+	ck_assert_uint_eq(elsewhere[9], 78);
+	ck_assert_uint_eq(elsewhere[10], (uint8_t)((2 * PAGE + 10) * 7 + (2 * PAGE + 10) / 251 + 3));
+	ck_assert(is_filled(buf, 2 * PAGE, 3));
 }
 END_TEST
 
@@ -720,7 +845,12 @@ int main(void)
 	tcase_add_test(tc, a_closed_descriptor_of_the_library_does_not_hurt);
 	tcase_add_test(tc, after_fork_neither_sees_the_others_writes);
 	tcase_add_test(tc, a_child_that_connects_afresh_pins_its_own_copy);
-	tcase_add_test(tc, too_many_mappings_are_refused_and_everything_is_as_before);
+	tcase_add_test(tc, beyond_the_kernels_limit_of_mappings_pages_stay_and_are_reached);
+	tcase_add_test(tc, on_older_kernels_the_address_map_stays_short);
+	tcase_add_loop_test(tc, pages_behind_the_end_of_their_file_are_refused, 0, 2);
+	tcase_add_loop_test(tc, what_may_not_be_accessed_is_refused, 0, 2);
+	tcase_add_loop_test(tc, protection_outlives_pinning_and_so_do_the_bytes, 0, 2);
+	tcase_add_test(tc, pages_that_the_program_moves_keep_their_bytes);
 	tcase_add_test(tc, madvise_dontneed_leaves_program_and_nic_with_the_same_bytes);
 	tcase_add_test(tc, stack_memory_is_reached_through_the_process);
 	tcase_add_test(tc, another_threads_stack_is_recognised);
