@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report_file.h"
 #include "base/bits.h"
 #include "base/mem.h"
 #include "unit/report/fixture.h"
