@@ -59,6 +59,8 @@ static void drain(struct rn_fifo *fifo, unsigned most)
 
 static void destroy(void)
 {
+	/* What is on its way becomes visible. */
+	bench_run(&bench, 10);
 	drain(tx_frame, UINT32_MAX);
 	drain(rx_frame, UINT32_MAX);
 	drain(line_out, UINT32_MAX);
@@ -84,9 +86,9 @@ static void arrive(unsigned count, uint32_t bytes)
 
 static void pause(uint32_t quanta)
 {
-	rn_fifo_push(line_in, &(struct rn_frame){
-				      .packet = rn_pause_new(bench.env.packets, identity.smac, quanta),
-				      .bytes = RN_LINE_MIN_FRAME_BYTES});
+	rn_fifo_push(line_in, &(struct rn_frame){.packet = rn_pause_new(bench.env.packets,
+									identity.smac, quanta),
+						 .bytes = RN_LINE_MIN_FRAME_BYTES});
 }
 
 static uint64_t count(const char *counter)
