@@ -63,6 +63,8 @@ struct rn_virtual {
 	unsigned outside;      /* threads */
 	uint64_t opened_ns,
 		opened_ps; /* wall clock and simulated time at which programs could join */
+	uint64_t slept_ns; /* what holders of the baton have slept; a little is forgiven at each grant */
+	bool is_impatient; /* that was too much: whoever sleeps is left outside soon */
 	struct rn_holder holder;
 	/* Who has the baton, when it is known for spinning. */
 	const struct rn_vprocess *spinner;
