@@ -243,7 +243,6 @@ static void write_report(struct run *run)
 		.wqe_timeline = options->timeline,
 	};
 
-	struct rn_report_file *file = rn_report_file_new(options->report);
 	const struct rn_outcome outcome = {
 		.options = &said,
 		.config = run->world.config,
@@ -252,6 +251,7 @@ static void write_report(struct run *run)
 		.measured_from_ps = run->cleared_ps,
 		.end_ps = rn_sim_now_ps(run->world.sim),
 	};
+	struct rn_report_file *file = rn_report_file_new(options->report);
 
 	if (!file || !rn_report_write_json(file, &outcome))
 		exit(1);
