@@ -113,7 +113,7 @@ START_TEST(no_operation_size_or_number_of_queue_pairs_is_discarded)
 	connect(0, 1, count, 4096);
 	for (int size = 0; size < SIZES; size++) {
 		/* All sizes of a thousand queue pairs take minutes. */
-		if (count > 128 && !is_long() && sizes[size] % 128)
+		if (count > 128 && !is_long() && sizes[size] != 128 && sizes[size] != 4096)
 			continue;
 		start(count, opcode, sizes[size], 32, messages_of(sizes[size], count));
 		finish(count);
@@ -334,6 +334,9 @@ END_TEST
 int main(void)
 {
 	TCase *tcase = tcase_create("lossless");
+
+	/* A thousand queue pairs on a loaded machine. */
+	tcase_set_timeout(tcase, 600);
 
 	tcase_add_loop_test(tcase, no_operation_size_or_number_of_queue_pairs_is_discarded, 0,
 			    OPCODES * COUNTS);
