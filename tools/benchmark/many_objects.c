@@ -134,8 +134,8 @@ static void prepare(size_t count)
 	context = list && list[0] ? ibv_open_device(list[0]) : NULL;
 	pd = context ? ibv_alloc_pd(context) : NULL;
 	cq = pd ? ibv_create_cq(context, 64, NULL, NULL, 0) : NULL;
-	memory = mmap(NULL, 2 * count * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
+	memory = mmap(NULL, 2 * count * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
 	if (!cq || memory == MAP_FAILED) {
 		perror("many_objects: no device");
 		exit(1);

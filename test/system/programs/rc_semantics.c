@@ -177,7 +177,8 @@ static void registration(void)
 	make_objects();
 	HOLDS(ftruncate(fd, PAGE) == 0);
 	file = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	anonymous = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	anonymous =
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	GIVES_NONE(EFAULT, ibv_reg_mr(pd, file, 16 * PAGE, IBV_ACCESS_LOCAL_WRITE));
 	GIVES_NONE(EFAULT, ibv_reg_mr(pd, file + PAGE, 1, 0));
 	mr = ibv_reg_mr(pd, file, PAGE, IBV_ACCESS_LOCAL_WRITE);
@@ -218,9 +219,9 @@ static void connect_to_itself(void)
 	};
 
 	HOLDS(ibv_query_gid(context, 1, 0, &attr.ah_attr.grh.dgid) == 0);
-	GIVES(0, ibv_modify_qp(qp, &attr,
-			       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				       IBV_QP_ACCESS_FLAGS));
+	GIVES(0,
+	      ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	attr.qp_state = IBV_QPS_RTR;
 	GIVES(0, ibv_modify_qp(qp, &attr,
 			       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
@@ -344,8 +345,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{"holding", holding},	    {"handles", handles},	{"registration", registration},
-	{"timestamps", timestamps}, {"wall_time", wall_time},	{"privileges", privileges},
+	{"holding", holding},	    {"handles", handles},     {"registration", registration},
+	{"timestamps", timestamps}, {"wall_time", wall_time}, {"privileges", privileges},
 };
 
 int main(int argc, char **argv)
