@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/own_signals.h"
+#include "preload/raw_calls.h"
 #include "preload/waits.h"
 
 #define ARGUMENTS 6
@@ -103,7 +105,10 @@ static bool virtual_futex(const long argument[ARGUMENTS], long *result)
 	return *result > 0;
 }
 
-RN_EXPORT long syscall(long number, ...)
+/*
+ * The seventh word lies on the stack, whether the caller has passed one or not; the C library's own reads it as well.
+ */
+__attribute__((no_sanitize("address"))) RN_EXPORT long syscall(long number, ...)
 {
 	long argument[ARGUMENTS], result;
 	va_list list;
@@ -114,6 +119,9 @@ RN_EXPORT long syscall(long number, ...)
 	va_end(list);
 	if (number == SYS_futex && rn_virtual_is_on() && !is_of_page(argument[0]) &&
 	    virtual_futex(argument, &result))
+		return result;
+	if (rn_own_signals_call(number, argument, &result) ||
+	    rn_raw_call(number, argument, &result))
 		return result;
 	return RN_REAL(syscall)(number, argument[0], argument[1], argument[2], argument[3],
 				argument[4], argument[5]);

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "preload/own_signals.h"
+#include "preload/tsc/tsc.h"
 #include "preload/virtual.h"
 
 #define ARGUMENTS_MAX 1024
@@ -21,7 +23,9 @@ extern char **environ;
 		rn_virtual_act();                                                                  \
 		rn_virtual_set_examinable(false);                                                  \
 		rn_tsc_trap(false);                                                                \
+		rn_own_signals_leave();                                                            \
 		result_ = (call);                                                                  \
+		rn_own_signals_return();                                                           \
 		rn_tsc_trap(true);                                                                 \
 		rn_virtual_set_examinable(true);                                                   \
 		return result_;                                                                    \

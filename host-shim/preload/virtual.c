@@ -17,6 +17,10 @@
 #include <unistd.h>
 
 #include "driver/uapi.h"
+#include "preload/own_signals.h"
+#include "preload/random.h"
+#include "preload/tsc/raw.h"
+#include "preload/tsc/tsc.h"
 #include "preload/waits.h"
 
 #define SPIN_TRIES_RESTING 2000
@@ -27,8 +31,14 @@ static __thread struct rn_time_slot *own;
 static __thread unsigned native;
 static __thread uint64_t quantum_ps; /* clock at which the others get a turn */
 
+/* Constructors of other libraries may come before this one's: the first call of any kind joins. */
+static bool has_joined;
+static void join(void);
+
 bool rn_virtual_is_on(void)
 {
+	if (__builtin_expect(!has_joined, 0))
+		join();
 	return own && !native && !atomic_load_explicit(&page->dead, memory_order_relaxed);
 }
 
@@ -199,7 +209,8 @@ void rn_virtual_hold_questions(bool on)
 		return;
 	sigemptyset(&set);
 	sigaddset(&set, SIGURG);
-	syscall(SYS_rt_sigprocmask, on ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL, _NSIG / 8);
+	rn_raw_call(SYS_rt_sigprocmask, on ? SIG_BLOCK : SIG_UNBLOCK, (long)&set, 0, _NSIG / 8, 0,
+		    0);
 }
 
 void rn_virtual_wait_turn(void)
@@ -235,6 +246,21 @@ void rn_virtual_charge_ps(uint64_t ps)
 		rn_virtual_settle();
 	if (own->now_ps >= rn_timers_next_ps())
 		rn_timers_fire(own->now_ps, &restart);
+}
+
+bool rn_virtual_charge_quickly(uint64_t ps, uint64_t *now_ps)
+{
+	uint64_t after_ps;
+
+	if (!own || native || atomic_load_explicit(&page->dead, memory_order_relaxed) ||
+	    atomic_load_explicit(&own->state, memory_order_relaxed) != RN_TIME_RUNNING)
+		return false;
+	after_ps = own->now_ps + ps;
+	if (after_ps >= quantum_ps || after_ps >= rn_timers_next_ps())
+		return false;
+	own->now_ps = after_ps;
+	*now_ps = after_ps;
+	return true;
 }
 
 void rn_virtual_charge_call(void)
@@ -347,6 +373,7 @@ static int ask_for_page(int fd, uint64_t now_ps)
 		.version = RN_UAPI_VERSION,
 		.host = host ? (uint32_t)strtoul(host, NULL, 10) : 0,
 		.tid = (uint32_t)syscall(SYS_gettid),
+		.flags = rn_program_is_bare() ? RN_UAPI_TIME_BARE : 0,
 		.now_ps = now_ps,
 	};
 	union {
@@ -406,21 +433,56 @@ void rn_virtual_attach_child(uint64_t now_ps)
 	own = NULL;
 	rn_timers_forget();
 	attach(now_ps);
+	rn_tsc_report();
 	rn_virtual_set_examinable(true);
 }
 
-__attribute__((constructor)) static void join(void)
+static void join(void)
 {
 	const int saved_errno = errno;
 
+	/* Before the C library has its environment there is none of the run's either. */
+	if (has_joined || !environ)
+		return;
+	has_joined = true;
 	attach(0);
 	if (own) {
 		wait_for_baton();
 		rn_tsc_start();
 		rn_spin_start();
+		rn_random_start();
 		rn_virtual_set_examinable(true);
 	}
 	errno = saved_errno;
+}
+
+/* What sanitizers export: set up once, whoever calls first. Their handlers of signals need it. */
+extern void __asan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+extern void __lsan_init(void) __attribute__((weak));
+
+static void set_up_sanitizers(void)
+{
+	if (__asan_init)
+		__asan_init();
+	if (__tsan_init)
+		__tsan_init();
+	if (__lsan_init)
+		__lsan_init();
+	if (__msan_init)
+		__msan_init();
+}
+
+/* This library's constructors come first of all, before the C library's own has stored what it is given. */
+__attribute__((constructor)) static void start(int argc, char **argv, char **environment)
+{
+	(void)argc;
+	(void)argv;
+	if (!environ)
+		environ = environment;
+	set_up_sanitizers();
+	join();
 }
 
 /* --- threads --- */

@@ -79,6 +79,7 @@ struct rn_scenario_host {
 struct rn_scenario {
 	uint64_t seed;
 	struct rn_fabric_params fabric;
+	enum rn_flow_control flow_control;
 	unsigned hosts; /* 2 to 64 (1 is legal on a switch) */
 	struct rn_scenario_host *host;
 	struct rn_fault *fault;

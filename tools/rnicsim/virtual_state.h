@@ -7,13 +7,14 @@
 
 #include "virtual_process.h"
 #include "virtual_time.h"
+#include "virtual_tsc.h"
 
 #define RN_EXPECTED_MAX 64
 #define RN_TOPS_MAX 64
 
 /* A process that has been started and has not joined yet: simulated time stands still until it has. */
 struct rn_expected {
-	pid_t pid;
+	pid_t pid, parent; /* parent: 0 when the supervisor has started it */
 	int pidfd;
 	struct rn_task_watch watch;
 };
@@ -49,13 +50,14 @@ struct rn_virtual {
 	struct rn_expected expected[RN_EXPECTED_MAX];
 	unsigned expecting;
 	int top_fd[RN_TOPS_MAX]; /* pidfds of the programs that the supervisor has started */
+	bool top_awaited[RN_TOPS_MAX];
 	unsigned tops;
+	bool servers_ended; /* those that are not awaited were sent SIGTERM */
 	bool is_over; /* all of them have ended: time stands still for what they have left behind */
 	bool ended;   /* the world cannot go on */
 	enum rn_start_phase phase;
 	bool more;
 	uint64_t settle_from_ps;
-	uint64_t actions, acted_ps; /* what a look may show: how often, and when last */
 	uint64_t signalled_ps;	    /* a signal was sent; RN_TIME_NEVER: none */
 	uint64_t acted_ns;	    /* wall clock of the last look for what comes unannounced */
 	unsigned outside;	    /* threads */
@@ -70,6 +72,7 @@ struct rn_virtual {
 	unsigned rester_n;
 	uint64_t native_ns; /* wall time for which native code runs at a time: a moving mean */
 	struct rn_virtual_counts counts;
+	struct rn_tsc_roll tsc;
 };
 
 static inline uint64_t rn_virtual_now_ps(const struct rn_virtual *v)
@@ -87,19 +90,22 @@ static inline uint64_t rn_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/** Something has happened that a look may show, at @at_ps. */
-void rn_virtual_act(struct rn_virtual *v, uint64_t at_ps);
-
-/** A connection, and then what came through it: all at this simulated time. */
+/**
+ * A connection, and then what came through it: all at this simulated time, up to a bound. Who attaches there changes
+ * which processes there are: never in the middle of a walk over them.
+ */
 void rn_virtual_serve_sockets(struct rn_virtual *v);
 
 /* virtual_roll.c */
 struct rn_vprocess *rn_virtual_find(const struct rn_virtual *v, pid_t pid);
 /** Time stands still until @pid has joined, has ended, or is seen to be a program that will not join. */
 void rn_virtual_expect(struct rn_virtual *v, pid_t pid);
+/** The same for a child that @parent says it has started; others' processes are not waited for. */
+void rn_virtual_expect_child(struct rn_virtual *v, struct rn_vprocess *parent, pid_t pid);
 void rn_virtual_look_at_expected(struct rn_virtual *v);
 /** A program that the supervisor has started; when the last of them has ended, the run is over. */
-void rn_virtual_add_top(struct rn_virtual *v, pid_t pid);
+void rn_virtual_add_top(struct rn_virtual *v, pid_t pid, bool awaited);
+/** Also ends those that are not awaited once the awaited have ended, at this simulated time. */
 void rn_virtual_look_at_tops(struct rn_virtual *v);
 /** A process asks for its page: the answer to RN_UAPI_ATTACH_TIME, a descriptor or -errno. */
 int rn_virtual_attach(void *arg, pid_t pid, const struct rn_uapi_attach_time *request);
@@ -112,6 +118,8 @@ struct rn_virtual_turn {
 	unsigned n;
 	uint64_t at_ps;
 };
+/** Something has happened that a look may show, at @at_ps: who waits to look goes on then at the latest. */
+void rn_virtual_act(struct rn_virtual *v, uint64_t at_ps);
 /** Take over what threads that have given the baton back wait for. */
 void rn_virtual_collect(struct rn_virtual *v);
 /** Who goes on next: lowest (time, host, process, thread). */

@@ -29,17 +29,13 @@
 #define SLEEP_FIRST_NS 50000u
 #define SLEEP_MAX_NS 2000000u
 #define LOOPS_PER_LOOK 1024
+#define SOCKET_ROUNDS 256
 
-void rn_virtual_act(struct rn_virtual *v, uint64_t at_ps)
-{
-	v->actions++;
-	v->acted_ps = rn_later(at_ps, rn_virtual_now_ps(v));
-}
-
+/* Who sends without end does not keep the others waiting: what is left comes in the next round. */
 void rn_virtual_serve_sockets(struct rn_virtual *v)
 {
-	while (rn_server_poll_sockets(v->server))
-		;
+	for (unsigned round = 0; round < SOCKET_ROUNDS && rn_server_poll_sockets(v->server);)
+		round++;
 }
 
 /* --- what comes from the NIC and the driver --- */
@@ -77,7 +73,7 @@ static void change(const struct rn_host_hook *hook, uint64_t pa, unsigned on)
 	for (unsigned n = 0; process && n < rn_vprocess_threads(process); n++) {
 		struct rn_vthread *thread = &process->thread[n];
 
-		if (!thread->waiting || !(thread->on & on) ||
+		if (thread->life != RN_VTHREAD_WAITS || !(thread->on & on) ||
 		    thread->changed_ps != RN_TIME_NO_LIMIT)
 			continue;
 		thread->changed_ps = rn_virtual_now_ps(v);
@@ -113,7 +109,7 @@ static void take_start(struct rn_virtual *v)
 	v->more = start.more;
 	v->phase = RN_SETTLING;
 	v->settle_from_ps = rn_virtual_now_ps(v);
-	rn_virtual_add_top(v, start.pid);
+	rn_virtual_add_top(v, start.pid, start.awaited);
 	rn_virtual_expect(v, start.pid);
 }
 
@@ -242,6 +238,8 @@ static void settle(struct rn_virtual *v)
 	v->phase = v->more ? RN_AWAITING_START : RN_ALL_STARTED;
 	if (v->more)
 		send(v->env.start_fd, "", 1, MSG_NOSIGNAL);
+	else
+		rn_virtual_look_at_tops(v);
 }
 
 /* --- advancing --- */
@@ -316,7 +314,7 @@ static void release_all(struct rn_virtual *v)
 		struct rn_vprocess *process = v->process[i];
 
 		if (orphaned)
-			kill(process->pid, SIGKILL);
+			syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
 		atomic_store(&process->page->dead, 1);
 		for (unsigned n = 0; n < RN_TIME_SLOTS; n++)
 			if (rn_vthread_state(process, n) == RN_TIME_WAITING)
@@ -350,6 +348,7 @@ void rn_virtual_serve(struct rn_virtual *v, struct rn_server *server)
 	}
 	take_start(v);
 	release_all(v);
+	rn_virtual_drop_all(v);
 }
 
 /* --- life --- */
@@ -384,6 +383,7 @@ void rn_virtual_free(struct rn_virtual *v)
 		rn_root_complex_set_write_hook(rc, NULL, NULL);
 		rn_root_complex_set_completion_hook(rc, NULL, NULL);
 	}
+	rn_tsc_roll_fini(&v->tsc);
 	free(v->process);
 	free(v->ordinals);
 	free(v->hook);
@@ -401,4 +401,7 @@ void rn_virtual_fill_server_env(struct rn_virtual *v, struct rn_server_env *env)
 void rn_virtual_get_counts(const struct rn_virtual *v, struct rn_virtual_counts *counts)
 {
 	*counts = v->counts;
+	counts->unseen_reads = rn_tsc_roll_unseen(&v->tsc);
+	counts->random_addresses = rn_tsc_roll_random(&v->tsc);
+	counts->tsc = &v->tsc;
 }
