@@ -121,6 +121,7 @@ class Programs:
             (f"cat {DEVICE}/ports/1/link_layer", "Ethernet"),
             (f"cat /sys/class/infiniband/*/ports/1/rate", "100 Gb/sec (4X EDR)"),
             (f"cd {DEVICE}/ports && cat 1/pkeys/0 && pwd", f"0xffff {DEVICE}/ports"),
+            (f"cd {DEVICE}/ports && /bin/pwd -P", "/sys/devices/pci1000:00/1000:00:00.0/infiniband/rnicsim0/ports"),
             (f"echo {DEVICE}/p*", f"{DEVICE}/ports"),
             ("ls /sys/class/infiniband /sys/class/infiniband_verbs", "/sys/class/infiniband: rnicsim0  /sys/class/infiniband_verbs: "
              "abi_version uverbs0"),
