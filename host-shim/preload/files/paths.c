@@ -129,8 +129,8 @@ static bool looks_like_place(const char *text, size_t length)
 
 size_t rn_files_show(char *text, size_t length)
 {
-	if (!looks_like_place(text, length) || length < root_bytes || memcmp(text, root, root_bytes) ||
-	    (length > root_bytes && text[root_bytes] != '/'))
+	if (!looks_like_place(text, length) || length < root_bytes ||
+	    memcmp(text, root, root_bytes) || (length > root_bytes && text[root_bytes] != '/'))
 		return length;
 	memmove(text, text + root_bytes, length - root_bytes);
 	return length - root_bytes;
