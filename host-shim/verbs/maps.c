@@ -235,7 +235,7 @@ struct classify {
 	uint64_t *offset;
 	uint8_t *protection;
 	struct rn_vma below;	     /* the mapping before */
-	uint64_t stack_lo, stack_hi;   /* of the calling thread */
+	uint64_t stack_lo, stack_hi; /* of the calling thread */
 	uint64_t near_lo, near_hi;
 };
 

@@ -40,8 +40,8 @@ struct piece {
 	uint64_t va;
 	unsigned pages;
 	unsigned flags;
-	bool stays;		   /* private pages cannot be exchanged now */
-	uint8_t kind[PIECE_PAGES]; /* enum rn_mem_kind */
+	bool stays;			 /* private pages cannot be exchanged now */
+	uint8_t kind[PIECE_PAGES];	 /* enum rn_mem_kind */
 	uint8_t protection[PIECE_PAGES]; /* PROT_* */
 	uint64_t offset[PIECE_PAGES];
 	uint64_t moved[PIECE_PAGES]; /* arena offsets of pages that are not where they were pinned */

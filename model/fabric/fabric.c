@@ -67,7 +67,8 @@ static void forward_pause(struct rn_port *from, struct rn_transit *transit, uint
 }
 
 /* Send a frame towards its destination; its first bit left @from at @start_ps. */
-static void forward(struct rn_port *from, struct rn_frame frame, uint64_t start_ps, uint64_t delay_ps)
+static void forward(struct rn_port *from, struct rn_frame frame, uint64_t start_ps,
+		    uint64_t delay_ps)
 {
 	struct rn_fabric *fabric = from->fabric;
 	const struct rn_packet *packet = rn_packet_at(fabric->packets, frame.packet);
@@ -211,8 +212,8 @@ static void init_port(struct rn_fabric *fabric, struct rn_stats *stats, unsigned
 
 struct rn_fabric *rn_fabric_new(struct rn_sim *sim, struct rn_stats *stats,
 				struct rn_packets *packets, const struct rn_fabric_params *params,
-				const struct rn_cable *cable, const struct rn_fabric_port *ports, unsigned port_count,
-				struct rn_capture *capture)
+				const struct rn_cable *cable, const struct rn_fabric_port *ports,
+				unsigned port_count, struct rn_capture *capture)
 {
 	struct rn_fabric *fabric = rn_calloc(1, sizeof(*fabric));
 

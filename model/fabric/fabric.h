@@ -59,8 +59,8 @@ const char *rn_fabric_check(const struct rn_fabric_params *params);
 /** @params and @cable (of rate link_mbps and delay link_delay_ps) are copied. @ports: 1 to RN_FABRIC_MAX_PORTS (2 unless switched); copied; its fifos are borrowed. @capture may be NULL. */
 struct rn_fabric *rn_fabric_new(struct rn_sim *sim, struct rn_stats *stats,
 				struct rn_packets *packets, const struct rn_fabric_params *params,
-				const struct rn_cable *cable, const struct rn_fabric_port *ports, unsigned port_count,
-				struct rn_capture *capture);
+				const struct rn_cable *cable, const struct rn_fabric_port *ports,
+				unsigned port_count, struct rn_capture *capture);
 void rn_fabric_free(struct rn_fabric *fabric);
 
 /** The scripted faults; add rules at any time. */

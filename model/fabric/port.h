@@ -33,7 +33,7 @@ struct rn_port_counters {
 
 /* The switch's end of the cable. */
 struct rn_switch_port {
-	struct rn_line line; /* to the NIC */
+	struct rn_line line;		/* to the NIC */
 	struct rn_transit_list arrival; /* frames that reach this output port's queue */
 	struct rn_transit_list queue;	/* frames that wait for the line */
 	struct rn_transit_list leaving; /* lossy: frames in the buffer, by the time they have left */

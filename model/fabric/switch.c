@@ -9,7 +9,8 @@
 void rn_switch_init(struct rn_fabric *fabric)
 {
 	/* What has crossed the cable but not the switch is not in the account yet. */
-	uint64_t latent = fabric->cable.bps / 1000000u * fabric->params.switch_latency_ps / 8000000u;
+	uint64_t latent =
+		fabric->cable.bps / 1000000u * fabric->params.switch_latency_ps / 8000000u;
 
 	fabric->ingress_limit_bytes =
 		fabric->params.switch_xoff_bytes + rn_headroom_bytes(&fabric->cable) + latent + 1;

@@ -80,7 +80,8 @@ struct rn_nic;
  * @cable are copied.
  */
 struct rn_nic *rn_nic_new(const struct rn_nic_env *env, const struct rn_nic_params *params,
-			  const struct rn_doorbell_identity *identity, const struct rn_cable *cable);
+			  const struct rn_doorbell_identity *identity,
+			  const struct rn_cable *cable);
 void rn_nic_free(struct rn_nic *nic);
 
 /** The NIC's side of the PCIe link, for the root complex. */

@@ -55,7 +55,8 @@ void rn_nic_fifos_init(struct rn_nic_fifos *f, const struct rn_nic_env *env,
 		  mac->tx_latency_cycles);
 	make_fifo(env, &f->rx_frame, "rx_frame", mac->rx_fifo_depth, sizeof(struct rn_frame), 1);
 	make_fifo(env, &f->line_out, "line_out", LINE_FRAMES, sizeof(struct rn_frame), 1);
-	make_fifo(env, &f->line_in, "line_in", rn_mac_line_frames(mac, cable), sizeof(struct rn_frame), 1);
+	make_fifo(env, &f->line_in, "line_in", rn_mac_line_frames(mac, cable),
+		  sizeof(struct rn_frame), 1);
 }
 
 void rn_nic_fifos_fini(struct rn_nic_fifos *f)

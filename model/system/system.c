@@ -140,9 +140,9 @@ static void make_fabric(struct rn_system *system)
 		port[i].arg = system->host[i].nic;
 		rn_system_mac(i, port[i].mac);
 	}
-	system->fabric = rn_fabric_new(system->sim, system->stats, system->packets,
-				       &scenario->fabric, &system->cable, port, scenario->hosts,
-				       system->capture);
+	system->fabric =
+		rn_fabric_new(system->sim, system->stats, system->packets, &scenario->fabric,
+			      &system->cable, port, scenario->hosts, system->capture);
 	free(port);
 	for (unsigned i = 0; i < scenario->faults; i++)
 		rn_faults_add(rn_fabric_faults(system->fabric), &scenario->fault[i]);

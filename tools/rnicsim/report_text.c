@@ -312,7 +312,8 @@ static void print_virtual(const struct rn_outcome *outcome)
 		{counts->interrupted, "the programs were ended by the wall clock or by a signal"},
 		{counts->unseen_reads,
 		 "processes in which a read of the processor's counter may have gone unseen"},
-		{counts->random_addresses, "processes with random addresses, which the system does not switch off"},
+		{counts->random_addresses,
+		 "processes with random addresses, which the system does not switch off"},
 	};
 
 	if (outcome->options->lacking)

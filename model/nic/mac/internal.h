@@ -21,7 +21,8 @@
 	X(tx_prio3_pause_duration, "ps", "time in which the peer was held back")                   \
 	X(rx_prio3_pause_duration, "ps", "time in which the peer held this port back")             \
 	X(rx_prio3_pause_transition, "events", "times that the peer began to hold this port back") \
-	X(tx_pause_storm_error_events, "events", "times that the buffer did not move: pause given up") \
+	X(tx_pause_storm_error_events, "events",                                                   \
+	  "times that the buffer did not move: pause given up")                                    \
 	X(rx_buffer_high_bytes, "bytes", "fullest state of the receive buffer, with FCS")          \
 	X(tx_busy_ps, "ps", "time in which the line carried frames, gaps included")                \
 	X(first_frame_ps, "ps", "time of the first frame, sent or received")                       \
@@ -48,27 +49,28 @@ struct mac_stored {
 struct mac_store {
 	struct mac_stored *at; /* a ring that grows to what the bytes allow */
 	uint32_t room;	       /* a power of two */
-	uint64_t first, next, end; /* numbers of the oldest, of the first not in rx_frame, behind the last */
-	uint64_t bytes;		   /* with FCS */
+	uint64_t first, next,
+		end;	/* numbers of the oldest, of the first not in rx_frame, behind the last */
+	uint64_t bytes; /* with FCS */
 	uint64_t limit_bytes;
 	uint64_t limit_frames;
 };
 
 struct mac_rx_side {
 	struct mac_store store;
-	bool is_holding;     /* the peer is held back */
-	bool is_storm;	     /* it would be, but nothing leaves the buffer */
-	uint64_t moved_ps;   /* a frame left the buffer last */
+	bool is_holding;   /* the peer is held back */
+	bool is_storm;	   /* it would be, but nothing leaves the buffer */
+	uint64_t moved_ps; /* a frame left the buffer last */
 };
 
 struct mac_tx_side {
 	struct rn_line line;
 	bool is_paused; /* by the peer */
 	uint64_t paused_until_ps;
-	uint64_t paused_since_ps; /* up to there it is counted */
-	bool is_holding; /* as the receiving half says */
-	bool is_due;	 /* a pause frame is to be sent */
-	uint64_t again_ps;	 /* the next one, while holding */
+	uint64_t paused_since_ps;  /* up to there it is counted */
+	bool is_holding;	   /* as the receiving half says */
+	bool is_due;		   /* a pause frame is to be sent */
+	uint64_t again_ps;	   /* the next one, while holding */
 	uint64_t holding_since_ps; /* up to there it is counted */
 };
 

@@ -40,7 +40,7 @@ struct rn_mac_ports {
 		line_out; /* out: struct rn_frame, to the fabric; visible when the first bit leaves */
 	struct rn_fifo *
 		line_in; /* in: struct rn_frame, from the fabric; visible when the last bit has arrived */
-	const struct rn_cable *cable; /* from the fabric; copied */
+	const struct rn_cable *cable;		/* from the fabric; copied */
 	const struct rn_nic_identity *identity; /* borrowed: the address of pauses */
 };
 

@@ -141,8 +141,7 @@ uint32_t rn_rx_park_back(struct rn_rx *rx)
 	const struct rn_rx_queue *queue = &rx->parking.queue[RN_RX_LIST_BACK];
 
 	/* A paused one comes back with its RESUME, a dying one is forgotten. */
-	while (queue->head &&
-	       (rx->flow[queue->head - 1].paused || rx->flow[queue->head - 1].dying))
+	while (queue->head && (rx->flow[queue->head - 1].paused || rx->flow[queue->head - 1].dying))
 		unlist(rx, queue->head - 1);
 	return queue->head;
 }

@@ -289,8 +289,7 @@ static void engine(struct rn_rx *rx)
 static bool has_more(struct rn_rx *rx)
 {
 	return rx->op != RN_RX_OP_NONE || rx->waiting_used || rx->todo_head || rx->control_taken ||
-	       rx->parking.queue[RN_RX_LIST_BACK].head ||
-	       rn_fifo_peek(rx->ports.rx_ctl);
+	       rx->parking.queue[RN_RX_LIST_BACK].head || rn_fifo_peek(rx->ports.rx_ctl);
 }
 
 static void tick(void *self, uint64_t cycle)

@@ -172,7 +172,7 @@ struct rn_rx {
 	struct rn_rq_fetch_rsp fetched;
 	bool refreshing; /* a producer index is being read beside */
 	uint32_t refresh_qpn;
-	uint32_t held; /* receive WQEs kept in flows */
+	uint32_t held;		   /* receive WQEs kept in flows */
 	struct rn_rx_entry *entry; /* receive WQEs asked for */
 	uint32_t entries;
 	uint32_t entry_next; /* the oldest, of those that nobody waits for */

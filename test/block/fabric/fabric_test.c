@@ -358,7 +358,8 @@ START_TEST(a_port_is_held_back_from_its_threshold_on)
 		ck_assert_uint_eq(nics[2].got, 4);
 		ck_assert_uint_eq(nics[1].pauses, 0);
 		ck_assert_uint_eq(nics[0].pauses, below ? 0 : 2);
-		ck_assert_uint_eq(rn_stats_value(stats, "fabric.port0", "switch_ingress_high_bytes"),
+		ck_assert_uint_eq(rn_stats_value(stats, "fabric.port0",
+						 "switch_ingress_high_bytes"),
 				  4 * SMALL_BYTES);
 		if (!below) {
 			ck_assert_uint_eq(nics[0].quanta[0], 65535);

@@ -84,9 +84,9 @@ static void arrive(unsigned count, uint32_t bytes)
 
 static void pause(uint32_t quanta)
 {
-	rn_fifo_push(line_in, &(struct rn_frame){
-				      .packet = rn_pause_new(bench.env.packets, identity.smac, quanta),
-				      .bytes = RN_LINE_MIN_FRAME_BYTES});
+	rn_fifo_push(line_in, &(struct rn_frame){.packet = rn_pause_new(bench.env.packets,
+									identity.smac, quanta),
+						 .bytes = RN_LINE_MIN_FRAME_BYTES});
 }
 
 static uint64_t count(const char *counter)

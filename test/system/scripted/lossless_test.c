@@ -72,10 +72,9 @@ static uint64_t sum(const char *counter)
 static void check_nothing_was_lost(void)
 {
 	static const char *const counters[] = {
-		"rx_discards_phy",	 "tx_retransmitted_packets",
-		"local_ack_timeout_err", "packet_seq_err",
-		"implied_nak_seq_err",	 "duplicate_request",
-		"out_of_sequence",	 "tx_pause_storm_error_events",
+		"rx_discards_phy", "tx_retransmitted_packets",	  "local_ack_timeout_err",
+		"packet_seq_err",  "implied_nak_seq_err",	  "duplicate_request",
+		"out_of_sequence", "tx_pause_storm_error_events",
 	};
 
 	for (unsigned i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
@@ -221,8 +220,7 @@ START_TEST(two_slow_hosts_do_not_hold_each_other_back_for_good)
 	for (unsigned i = 16; i < 32; i++)
 		world_connect_hosts(&world, back, 65536, &RN_SCRIPTED_PATH, NULL, &links[i]);
 	for (unsigned i = 0; i < 32; i++) {
-		struct rn_scripted_flow_spec spec =
-			world_flow(&links[i], all[i % 4], 65536, 8, 16);
+		struct rn_scripted_flow_spec spec = world_flow(&links[i], all[i % 4], 65536, 8, 16);
 
 		spec.stride = 0;
 		rn_scripted_flow_start(&flows[i], &spec);

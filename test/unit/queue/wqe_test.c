@@ -169,8 +169,8 @@ START_TEST(no_byte_of_a_wqe_is_left_to_chance)
 	for (uint32_t bytes = 1; bytes <= sizeof(payload); bytes++) {
 		const uint32_t wqebbs = rn_sq_wqebbs(RN_WQE_RDMA_WRITE, 0, bytes);
 
-		data[0] = (struct rn_hw_wqe_data){.bytes = bytes,
-						  .va = (uint64_t)(uintptr_t)payload};
+		data[0] =
+			(struct rn_hw_wqe_data){.bytes = bytes, .va = (uint64_t)(uintptr_t)payload};
 		for (unsigned round = 0; round < 2; round++) {
 			volatile uint8_t stack[2048];
 

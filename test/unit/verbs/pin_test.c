@@ -602,7 +602,8 @@ START_TEST(pages_that_the_program_moves_keep_their_bytes)
 
 	fill(buf, 4 * PAGE, 3);
 	ck_assert_int_eq(pin(buf, 4 * PAGE), 0);
-	ck_assert_ptr_eq(mremap(buf + 2 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere),
+	ck_assert_ptr_eq(mremap(buf + 2 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+				elsewhere),
 			 elsewhere);
 	fake_sim_poke(buf + 2 * PAGE + 9, 78); /* the frame moved along */
 	ck_assert_uint_eq(elsewhere[9], 78);
@@ -610,7 +611,8 @@ START_TEST(pages_that_the_program_moves_keep_their_bytes)
 	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
 	ck_assert_int_eq(kind_of(elsewhere), RN_MEM_PRIVATE);
 	ck_assert_uint_eq(elsewhere[9], 78);
-	ck_assert_uint_eq(elsewhere[10], (uint8_t)((2 * PAGE + 10) * 7 + (2 * PAGE + 10) / 251 + 3));
+	ck_assert_uint_eq(elsewhere[10],
+			  (uint8_t)((2 * PAGE + 10) * 7 + (2 * PAGE + 10) / 251 + 3));
 	ck_assert(is_filled(buf, 2 * PAGE, 3));
 }
 END_TEST

@@ -462,7 +462,8 @@ static int linux_access_error(unsigned access)
 
 START_TEST(every_combination_of_access_bits_is_answered_as_by_linux)
 {
-	const unsigned extra[] = {0, IBV_ACCESS_RELAXED_ORDERING, 1u << 8, 1u << 9, 1u << 10, 1u << 19, 1u << 30};
+	const unsigned extra[] = {
+		0, IBV_ACCESS_RELAXED_ORDERING, 1u << 8, 1u << 9, 1u << 10, 1u << 19, 1u << 30};
 
 	for (unsigned n = 0; n < sizeof(extra) / sizeof(extra[0]); n++)
 		for (unsigned bits = 0; bits < 0x100; bits++) {
