@@ -26,6 +26,7 @@ BUILD = os.environ.get("RN_BUILD_DIR", os.path.join(ROOT, "build", "release"))
 RNICSIM = os.path.join(BUILD, "bin", "rnicsim")
 PROGRAMS = os.path.join(BUILD, "bin", "test")
 TRACES = os.path.join(ROOT, "traces")
+NOBODY = 65534
 LONG = os.environ.get("RN_LONG") == "1"
 SANITIZED = os.environ.get("RN_SANITIZED") == "1"
 # Units that are RTL in every run, as of rnicsim run --unit; the tests' own options come behind and win.
@@ -63,6 +64,14 @@ def fault(action, frame_class, host, transmission=1, **address):
     """Options that make one frame on the wire fare as told; frame_class as in model/fabric/fault.h."""
     rule = {"action": action, "class": frame_class, "host": host, "transmission": transmission, **address}
     return ["--set", "faults=[{" + ", ".join(f"{key}: {value}" for key, value in rule.items()) + "}]"]
+
+
+def ordinary_user():
+    """The start of a command that runs as an ordinary user; nothing where that is not possible or not needed."""
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        return []
+    return [] if subprocess.run([*user, "test", "-x", RNICSIM], check=False).returncode else user
 
 
 def sanitizer_runtime():

@@ -313,7 +313,7 @@ static void print_virtual(const struct rn_outcome *outcome)
 		{counts->unseen_reads,
 		 "processes in which a read of the processor's counter may have gone unseen"},
 		{counts->random_addresses,
-		 "processes with random addresses, which the system does not switch off"},
+		 "processes whose addresses are random: the system does not switch that off"},
 	};
 
 	if (outcome->options->lacking)

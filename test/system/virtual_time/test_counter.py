@@ -2,9 +2,7 @@
 """Reads of the processor's counter give virtual time wherever they stand: by rewriting, by the trap, and by rewriting on a
 machine that accepts the trap and does not have it. A run whose reads nobody may have seen does not claim to repeat."""
 
-import json
-import os
-import unittest
+import errno
 
 from circumstances import Outcome, Place, RepeatTest, main, runs
 
@@ -17,11 +15,18 @@ CRASHES = {"crash_illegal": 132, "crash_segment": 139, "crash_handled": 133}  # 
 TOOLS = [f"ib_{verb}_{kind} -F -n 20{size}" for verb in ("write", "send", "read") for kind, size in (("lat", ""), ("bw", " -s 4096"))]
 
 
-def without(what):
-    """A machine on which a facility is refused, or pretended."""
-    place = Place(f"without {what}")
-    place.before = [runs.program("without"), what]
+PR_SET_TSC = "26"
+
+
+def without(error, *call):
+    """A machine on which a system call does nothing and answers an error; 0: it pretends to have worked."""
+    place = Place(f"without {call[0]}")
+    place.before = [runs.program("pretend"), str(error), *call, "--"]
     return place
+
+
+def without_trap(error=0):
+    return without(error, "prctl", PR_SET_TSC)
 
 
 def counter_records(report):
@@ -50,8 +55,8 @@ class Counter(RepeatTest):
         """(name, options, place) of each way in which reads are caught, or should be."""
         yield "rewriting", ["--tsc", "rewrite"], None
         yield "whatever there is", [], None
-        yield "a trap that is pretended", [], without("tsc=0")
-        yield "a trap that is refused", ["--tsc", "auto"], without("tsc=EPERM")
+        yield "a trap that is pretended", [], without_trap()
+        yield "a trap that is refused", ["--tsc", "auto"], without_trap(errno.EPERM)
         if self.needs_trap(skip=False):
             yield "the trap", ["--tsc", "trap"], None
 
@@ -105,7 +110,7 @@ class Claims(Counter):
     def test_what_cannot_be_seen_is_not_called_repeatable(self):
         for mode, reason in self.HIDDEN:
             with self.subTest(mode=mode):
-                result = self.run_in_time(f"{PROGRAM} {mode}", options=["--tsc", "auto"], place=without("tsc=0"))
+                result = self.run_in_time(f"{PROGRAM} {mode}", options=["--tsc", "auto"], place=without_trap())
                 self.assert_doubt(result)
                 self.assertIn(reason, counter_records(result.report)[-1]["not_rewritten"])
 
@@ -117,14 +122,14 @@ class Claims(Counter):
                 self.assertTrue(result.report["run"]["virtual_time"]["deterministic"], str(result))
 
     def test_a_trap_that_does_not_work_is_no_way(self):
-        for what in ("tsc=0", "tsc=EPERM"):
-            with self.subTest(what=what):
-                result = self.run_in_time("true", options=["--tsc", "trap"], place=without(what))
+        for error in (0, errno.EPERM):
+            with self.subTest(error=error):
+                result = self.run_in_time("true", options=["--tsc", "trap"], place=without_trap(error))
                 self.assert_doubt(result)
                 self.assertFalse(any(record["trap_works"] or record["rewrite"] for record in counter_records(result.report)))
 
     def test_random_addresses_are_seen(self):
-        result = self.run_in_time("true", place=without("personality=0"))
+        result = self.run_in_time("true", place=without(0, "personality"))
         virtual = result.report["run"]["virtual_time"]
         with open("/proc/sys/kernel/randomize_va_space", encoding="ascii") as stream:
             is_random = stream.read().strip() != "0"
@@ -137,7 +142,7 @@ class Claims(Counter):
         self.assertTrue(any(record["may_be_unseen"] for record in counter_records(result.report)))
 
     def test_the_summary_says_so(self):
-        arguments = [runs.program("without"), "tsc=0", runs.RNICSIM, "run", "--tsc", "trap", "true"]
+        arguments = [*without_trap().before, runs.RNICSIM, "run", "--tsc", "trap", "true"]
         result = self.execute(arguments, 60)
         self.assertIn("NOT repeatable", result.errors, str(result))
         self.assertIn("a read of the processor's counter may have gone unseen", result.errors)
