@@ -16,6 +16,8 @@
 #define RN_TIME_MAGIC 0x454d4954u
 #define RN_TIME_SLOTS 128
 #define RN_TIME_NO_LIMIT UINT64_MAX
+/* Nobody sleeps longer than to here: what the NIC then still does, its timers included, fits into the 13 days behind it. */
+#define RN_TIME_END_PS (UINT64_MAX - (UINT64_C(1) << 60))
 
 /* Where the output of a run's programs leaves it: "device:node device:node", hexadecimal. */
 #define RN_ENV_OUTPUT "RNICSIM_OUTPUT"

@@ -48,6 +48,16 @@ void rn_virtual_leave_native(void);
 /** This thread's virtual time. */
 uint64_t rn_virtual_now_ps(void);
 
+/** The time @ps from now, at most the end of simulated time; from there on, now. */
+static inline uint64_t rn_virtual_after_ps(uint64_t ps)
+{
+	const uint64_t now_ps = rn_virtual_now_ps();
+
+	if (now_ps >= RN_TIME_END_PS)
+		return now_ps;
+	return ps > RN_TIME_END_PS - now_ps ? RN_TIME_END_PS : now_ps + ps;
+}
+
 /** Let @ps pass on this thread's clock. */
 void rn_virtual_charge_ps(uint64_t ps);
 void rn_virtual_charge_call(void);

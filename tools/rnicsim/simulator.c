@@ -336,12 +336,23 @@ static void make_virtual(struct simulator *s)
 		s->virtual = rn_virtual_new(&env);
 }
 
+/* A supervisor that wants the end writes a byte; of one that has been killed there is an end of file. */
+static bool is_orphan(const struct simulator *s)
+{
+	struct pollfd fd = {.fd = s->stop_fd, .events = POLLIN};
+	char byte;
+
+	if (poll(&fd, 1, 0) > 0)
+		return read(s->stop_fd, &byte, 1) == 0;
+	return getppid() != supervisor;
+}
+
 /* The supervisor has been killed: whatever process group its programs are in, they go with it. */
 static void end_orphans(const struct simulator *s, const char *dir)
 {
 	char *path;
 
-	if (s->options->is_open || getppid() == supervisor)
+	if (s->options->is_open || !is_orphan(s))
 		return;
 	path = rn_asprintf("%s/" RN_RUN_DIR_SOCKET, dir);
 	rn_descendants_kill_marked(RN_ENV_SOCKET, path);

@@ -125,6 +125,14 @@ class Ends(Odd):
             self.assertLess(result.report["run"]["simulated_s"], 1, str(result))
             self.assert_deterministic(result)
 
+    def test_nics_work_at_the_end_of_simulated_time(self):
+        """2^64 ps are 213 days; nobody sleeps longer than to 2^60 ps before that."""
+        pingpong = f"ibv_rc_pingpong -g 0 -c -n 50 -p {runs.free_port()}"
+        result = self.run_virtual(pingpong, f"sleep 106d; sleep 106d; date +%s; sleep 106d; date +%s; {pingpong} localhost", capture=False)
+        self.assert_output(result, r"^(\[host1\] )?1717293822$", 2)
+        self.assert_output(result, r"^(\[host\d\] )?50 iters in", 2)
+        self.assert_deterministic(result)
+
     def test_interrupted_run_says_so(self):
         process = self.begin(self.arguments("ib_send_bw -F -n 10000000", "ib_send_bw -F -n 10000000 localhost", capture=False),
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
