@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "preload/affinity.h"
 #include "preload/virtual.h"
 
 #define ARGUMENTS_MAX 1024
@@ -21,7 +22,9 @@ extern char **environ;
 		rn_virtual_act();                                                                  \
 		rn_virtual_set_examinable(false);                                                  \
 		rn_tsc_trap(false);                                                                \
+		rn_affinity_release();                                                             \
 		result_ = (call);                                                                  \
+		rn_affinity_return();                                                              \
 		rn_tsc_trap(true);                                                                 \
 		rn_virtual_set_examinable(true);                                                   \
 		return result_;                                                                    \
@@ -105,7 +108,9 @@ static int spawn(__typeof__(&posix_spawn) real, pid_t *pid, const char *file,
 	int error;
 
 	rn_tsc_trap(false);
+	rn_affinity_release();
 	error = real(&own, file, actions, attributes, argv, env);
+	rn_affinity_return();
 	rn_tsc_trap(true);
 	if (error)
 		return error;

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "driver/uapi.h"
+#include "preload/affinity.h"
 #include "preload/waits.h"
 
-#define SPIN_TRIES_RESTING 2000
 #define QUANTUM_PS 1000000000u /* a thread's clock runs ahead of the others by at most 1 ms */
 
 static struct rn_time_page *page;
@@ -41,6 +41,23 @@ bool rn_virtual_is_running(void)
 struct rn_time_page *rn_virtual_page(void)
 {
 	return page;
+}
+
+int rn_virtual_own_slot(void)
+{
+	return own ? (int)(own - page->slot) : -1;
+}
+
+int rn_virtual_slot_of(int tid)
+{
+	uint32_t used = page ? atomic_load(&page->used) : 0;
+
+	if (!tid)
+		return rn_virtual_own_slot();
+	for (uint32_t n = 0; n < used && n < RN_TIME_SLOTS; n++)
+		if (page->slot[n].tid == tid && atomic_load(&page->slot[n].state) != RN_TIME_FREE)
+			return (int)n;
+	return -1;
 }
 
 void rn_virtual_enter_native(void)
@@ -79,19 +96,15 @@ static void sleep_on_slot(void)
 		    errno == ETIMEDOUT)
 			look_for_simulator();
 	atomic_store(&own->asleep, 0);
+	if (atomic_load_explicit(&page->dead, memory_order_relaxed))
+		rn_affinity_release();
 }
 
+/* A run keeps to one processor: whoever spun would keep from it what it waits for. */
 static void wait_for_baton(void)
 {
 	const int saved_errno = errno;
-	const unsigned limit = own->spin_tries;
 
-	for (unsigned tries = 0; is_waiting() && tries < limit; tries++) {
-		__builtin_ia32_pause();
-		if (tries > SPIN_TRIES_RESTING &&
-		    atomic_load_explicit(&own->rests, memory_order_relaxed))
-			break;
-	}
 	if (is_waiting())
 		sleep_on_slot();
 	quantum_ps = own->now_ps + QUANTUM_PS;
@@ -262,6 +275,7 @@ RN_EXPORT bool rn_time_is_on(void);
 RN_EXPORT uint64_t rn_time_now_ps(void);
 RN_EXPORT void rn_time_charge(enum rn_time_cost cost, unsigned count);
 RN_EXPORT void rn_time_settle(void);
+RN_EXPORT void rn_time_settle_memory(void);
 RN_EXPORT void rn_time_wait_change(void);
 RN_EXPORT void rn_time_wait_answer(void);
 RN_EXPORT void rn_time_touch_sockets(void);
@@ -286,6 +300,26 @@ void rn_time_charge(enum rn_time_cost cost, unsigned count)
 void rn_time_settle(void)
 {
 	rn_virtual_settle();
+}
+
+/*
+ * Before a look at memory that the NIC writes. Nothing comes before quiet_ps but what this thread has set off itself: what it
+ * has rung takes longer, what it has done for threads of its host they get to see first.
+ */
+static bool is_quiet(void)
+{
+	return own->now_ps < own->quiet_ps &&
+	       !atomic_load_explicit(&page->acted, memory_order_relaxed) &&
+	       !atomic_load_explicit(&page->sockets, memory_order_relaxed);
+}
+
+void rn_time_settle_memory(void)
+{
+	if (!rn_virtual_is_on())
+		return;
+	rejoin();
+	if (!is_quiet())
+		rn_virtual_settle();
 }
 
 void rn_time_wait_change(void)
@@ -400,6 +434,9 @@ static void attach(uint64_t now_ps)
 
 void rn_virtual_attach_child(uint64_t now_ps)
 {
+	rn_affinity_release();
+	if (own)
+		rn_affinity_inherit(rn_virtual_own_slot(), 0);
 	if (page)
 		munmap(page, RN_TIME_PAGE_BYTES);
 	page = NULL;
@@ -413,6 +450,7 @@ __attribute__((constructor)) static void join(void)
 {
 	const int saved_errno = errno;
 
+	rn_affinity_note();
 	attach(0);
 	if (own) {
 		wait_for_baton();
@@ -434,6 +472,8 @@ int rn_virtual_reserve_slot(void)
 			continue;
 		slot->on = 0;
 		slot->tid = 0;
+		own->quiet_ps = 0;
+		rn_affinity_inherit(rn_virtual_own_slot(), (int)n);
 		slot->now_ps = slot->until_ps = own->now_ps;
 		slot->grid_ps = 0;
 		if (atomic_load(&page->used) <= n)

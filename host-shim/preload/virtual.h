@@ -38,6 +38,10 @@ bool rn_virtual_is_running(void);
 /** The process's time page, NULL without one. */
 struct rn_time_page *rn_virtual_page(void);
 
+/** This thread's slot, and that of thread @tid of this process (0: this one); -1: none. */
+int rn_virtual_own_slot(void);
+int rn_virtual_slot_of(int tid);
+
 /** Between the two, calls of this thread go to the system as they are. They nest. */
 void rn_virtual_enter_native(void);
 void rn_virtual_leave_native(void);

@@ -12,10 +12,6 @@
 #include "base/mem.h"
 
 #define NS_PER_S 1000000000u
-/* A thread spins for the baton while its waits are short: to sleep costs 50 us, as much as many of them. */
-#define SPIN_BELOW_NS 300000u
-#define SPIN_TRIES_LONG 20000
-#define SPIN_TRIES_SHORT 500
 
 static void fill(struct rn_time_page *page, const struct rn_scenario *scenario, unsigned host,
 		 unsigned ordinal)
@@ -27,6 +23,7 @@ static void fill(struct rn_time_page *page, const struct rn_scenario *scenario, 
 	page->ordinal = ordinal;
 	page->seed = scenario->seed;
 	page->simulator_pid = getpid();
+	atomic_store(&page->processor, -1);
 	page->epoch_ns = cpu->epoch_s * NS_PER_S;
 	page->tsc_hz = cpu->tsc_hz;
 	page->horizon_ps = cpu->poll_horizon_ps;
@@ -112,19 +109,15 @@ void rn_vthread_copy(struct rn_vprocess *process, unsigned n, uint64_t actions)
 	thread->grid_ps = slot->grid_ps;
 	thread->seen = actions;
 	thread->changed_ps = RN_TIME_NO_LIMIT;
-	thread->began_ns = rn_wall_ns();
 }
 
-void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps)
+void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps, uint64_t quiet_ps)
 {
 	struct rn_time_slot *slot = &process->page->slot[n];
 
-	struct rn_vthread *thread = &process->thread[n];
-
-	thread->waiting = false;
-	thread->mean_ns = rn_wall_mean_ns(thread->mean_ns, rn_wall_ns() - thread->began_ns);
-	slot->spin_tries = thread->mean_ns < SPIN_BELOW_NS ? SPIN_TRIES_LONG : SPIN_TRIES_SHORT;
+	process->thread[n].waiting = false;
 	slot->now_ps = now_ps;
+	slot->quiet_ps = quiet_ps;
 	atomic_store(&slot->state, RN_TIME_RUNNING);
 	if (atomic_load(&slot->asleep))
 		syscall(SYS_futex, &slot->state, FUTEX_WAKE, 1, NULL, NULL, 0);

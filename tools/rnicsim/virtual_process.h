@@ -5,6 +5,7 @@
 #ifndef RN_RNICSIM_VIRTUAL_PROCESS_H
 #define RN_RNICSIM_VIRTUAL_PROCESS_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,10 +21,9 @@ struct rn_vthread {
 	uint64_t now_ps, until_ps, grid_ps;
 	uint64_t seen; /* count of actions when it last looked */
 	uint64_t changed_ps;
-	uint64_t began_ns,
-		mean_ns; /* wall clock of its waits: when this one began, how long they are */
 	/* Since it was left outside: up to where it lets simulated time pass. */
 	bool was_outside;
+	bool is_released; /* it has its own processors */
 	uint64_t outside_ps;
 	struct rn_task_watch watch;
 };
@@ -36,6 +36,8 @@ struct rn_vprocess {
 	uint64_t answered_ps;
 	struct rn_time_page *page;
 	int page_fd;
+	bool has_affinity;
+	cpu_set_t affinity; /* when it joined: where it may run when it is not part of the run */
 	struct rn_vthread thread[RN_TIME_SLOTS];
 };
 
@@ -56,7 +58,7 @@ static inline enum rn_time_state rn_vthread_state(const struct rn_vprocess *proc
 /** Copy what a thread that has begun to wait waits for. */
 void rn_vthread_copy(struct rn_vprocess *process, unsigned n, uint64_t actions);
 
-/** Give slot @n the baton at virtual time @now_ps. */
-void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps);
+/** Give slot @n the baton at virtual time @now_ps. Until @quiet_ps nothing comes that a look at memory may show; 0: unknown. */
+void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps, uint64_t quiet_ps);
 
 #endif

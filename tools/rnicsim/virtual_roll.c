@@ -55,7 +55,6 @@ static void drop(struct rn_virtual *v, struct rn_vprocess *process)
 	}
 	v->spinner = NULL;
 	v->holder.process = NULL;
-	v->rester = NULL;
 	rn_vprocess_free(process);
 }
 
@@ -230,6 +229,7 @@ int rn_virtual_attach(void *arg, pid_t pid, const struct rn_uapi_attach_time *re
 		v->counts.late += is_late(v, pid);
 	}
 	add(v, process);
+	rn_place_take(&v->place, process);
 	return process->page_fd;
 }
 
