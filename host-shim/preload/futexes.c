@@ -117,7 +117,8 @@ RN_EXPORT long syscall(long number, ...)
 	    virtual_futex(argument, &result))
 		return result;
 	if (number == SYS_sched_getaffinity)
-		return rn_affinity_get((pid_t)argument[0], (size_t)argument[1], (void *)argument[2]);
+		return rn_affinity_get((pid_t)argument[0], (size_t)argument[1],
+				       (void *)argument[2]);
 	if (number == SYS_sched_setaffinity)
 		return rn_affinity_set((pid_t)argument[0], (size_t)argument[1],
 				       (const void *)argument[2]);

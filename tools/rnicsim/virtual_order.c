@@ -145,8 +145,7 @@ uint64_t rn_virtual_quiet_ps(const struct rn_virtual *v, const struct rn_virtual
 {
 	if (v->outside || v->signalled_ps != RN_TIME_NEVER || !is_alone(turn))
 		return 0;
-	return rn_root_complex_quiet_ps(
-		rn_system_root_complex(v->env.system, turn->process->host));
+	return rn_root_complex_quiet_ps(rn_system_root_complex(v->env.system, turn->process->host));
 }
 
 /* --- starting the programs one after the other --- */

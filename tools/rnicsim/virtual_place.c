@@ -11,8 +11,8 @@
 #include "virtual_process.h"
 
 #define LOOK_NS 200000000u
-#define CROWDED_PERCENT 25  /* of wall time spent waiting for the processor: look for an idle one */
-#define CRAMPED_PERCENT 50  /* any other may be better */
+#define CROWDED_PERCENT 25 /* of wall time spent waiting for the processor: look for an idle one */
+#define CRAMPED_PERCENT 50 /* any other may be better */
 #define IDLE_PERCENT 50
 #define MOVES_IN 8 /* looks */
 #define NS_PER_S 1000000000u
