@@ -57,6 +57,37 @@ enum rn_time_cost {
 	RN_TIME_COSTS
 };
 
+/* How reads of the processor's counter are to be caught. */
+enum rn_tsc_mode {
+	RN_TSC_MODE_AUTO, /* by rewriting them, and by the trap where it works */
+	RN_TSC_MODE_TRAP, /* by the trap alone */
+	RN_TSC_MODE_REWRITE,
+};
+
+/* What is in force in a process: tried, not asked for. */
+enum rn_tsc_force {
+	RN_TSC_TRAP_WORKS = 1, /* a read has been seen to trap */
+	RN_TSC_TRAP = 2,
+	RN_TSC_REWRITE = 4,
+};
+
+/* What rewriting alone does not see. */
+enum rn_tsc_unseen {
+	RN_TSC_GENERATED = 1, /* executable memory that can be written: its code may change */
+	RN_TSC_UNDECODED =
+		2, /* bytes that may be a read, where it is not known whether an instruction begins */
+	RN_TSC_REFUSED = 4,  /* the system did not let code be changed, or there was no memory */
+	RN_TSC_UNHOOKED = 8, /* the loader does not tell what it maps */
+};
+
+/* Written by the process. */
+struct rn_time_tsc {
+	_Atomic uint32_t force;		  /* enum rn_tsc_force bits */
+	_Atomic uint32_t unseen;	  /* enum rn_tsc_unseen bits */
+	_Atomic uint32_t jumps, illegals; /* reads rewritten: by a jump, by ud2 */
+	_Atomic uint64_t traps;		  /* taken */
+};
+
 struct rn_time_slot {
 	_Alignas(64) _Atomic uint32_t state; /* enum rn_time_state; a futex */
 	_Atomic uint32_t asleep;	     /* 1: its thread sleeps on the futex */
@@ -97,6 +128,8 @@ struct rn_time_page {
 	_Atomic uint32_t used;	     /* slots 0 .. used-1 may be in use */
 	int32_t simulator_pid;
 	_Atomic int32_t processor; /* set by the simulator: the run keeps to it; -1: to none */
+	uint32_t tsc_mode;	   /* enum rn_tsc_mode */
+	struct rn_time_tsc tsc;
 	_Alignas(64) struct rn_time_slot slot[RN_TIME_SLOTS];
 };
 

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "preload/tsc/tsc.h"
 #include "preload/locks.h"
 #include "preload/streams.h"
 #include "preload/virtual.h"

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/own_signals.h"
 #include "preload/waits.h"
 
 /* --- waiting for a handler --- */
@@ -25,8 +26,7 @@ static int suspend(const sigset_t *mask)
 	sigset_t wanted = *mask, held, old;
 	enum rn_waited waited;
 
-	/* The counter of the processor is read by its fault, also in handlers. */
-	sigdelset(&wanted, SIGSEGV);
+	rn_own_signals_remove(&wanted);
 	/* The simulator's question is no signal of the program's. */
 	sigaddset(&wanted, SIGURG);
 	rn_virtual_charge_call();

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "preload/affinity.h"
+#include "preload/own_signals.h"
+#include "preload/tsc/tsc.h"
 #include "preload/virtual.h"
 
 #define ARGUMENTS_MAX 1024
@@ -22,9 +24,11 @@ extern char **environ;
 		rn_virtual_act();                                                                  \
 		rn_virtual_set_examinable(false);                                                  \
 		rn_tsc_trap(false);                                                                \
+		rn_own_signals_leave();                                                            \
 		rn_affinity_release();                                                             \
 		result_ = (call);                                                                  \
 		rn_affinity_return();                                                              \
+		rn_own_signals_return();                                                           \
 		rn_tsc_trap(true);                                                                 \
 		rn_virtual_set_examinable(true);                                                   \
 		return result_;                                                                    \

@@ -4,11 +4,11 @@
  * known here, prove that only memory can end the loop: the thread then waits for a message. A loop that has been
  * proved before needs one period. What cannot be proved goes on as if nothing had been.
  */
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <ucontext.h>
 
+#include "preload/own_signals.h"
 #include "preload/virtual.h"
 
 #define TRAP_FLAG 0x100
@@ -19,6 +19,7 @@
 #define REGISTERS (REG_RIP + 1) /* r8 .. rsp, rip: the order of the kernel's structure */
 
 static __thread struct {
+	bool is_stepping;
 	greg_t at[REGISTERS], flags;
 	unsigned steps, periods, needed, anchors;
 } proof;
@@ -177,38 +178,46 @@ static void remember(uintptr_t ip)
 		proved[proved_count++] = ip;
 }
 
-static void stop_stepping(greg_t *regs)
+static void start_stepping(greg_t *regs)
 {
-	regs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
-}
-
-static void on_examine(int signo, siginfo_t *info, void *context)
-{
-	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
-
-	(void)signo;
-	(void)info;
-	/* A question while the answer is being found would begin all over. */
-	if (regs[REG_EFL] & TRAP_FLAG)
-		return;
-	/* Steps cannot be caught where it was: the system would end the program. */
-	if (sigismember(&((ucontext_t *)context)->uc_sigmask, SIGTRAP) == 1)
-		return;
-	if (!rn_virtual_is_running() || !is_harmless((uintptr_t)regs[REG_RIP]))
-		return;
-	memset(&proof, 0, sizeof(proof));
-	proof.needed = is_proved((uintptr_t)regs[REG_RIP]) ? 1 : 2;
-	set_anchor(regs);
+	proof.is_stepping = true;
 	regs[REG_EFL] |= TRAP_FLAG;
 }
 
-static void on_step(int signo, siginfo_t *info, void *context)
+static void stop_stepping(greg_t *regs)
 {
-	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
-	const int saved_errno = errno;
+	proof.is_stepping = false;
+	regs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+}
 
-	(void)signo;
-	(void)info;
+static bool is_question(const siginfo_t *info)
+{
+	return info->si_code == SI_TKILL && info->si_pid == rn_virtual_page()->simulator_pid;
+}
+
+static bool on_examine(const siginfo_t *info, ucontext_t *context)
+{
+	greg_t *regs = context->uc_mcontext.gregs;
+
+	if (!is_question(info))
+		return false;
+	/* A question while the answer is being found would begin all over. */
+	if (regs[REG_EFL] & TRAP_FLAG)
+		return true;
+	/* Steps cannot be caught where it was: the system would end the program. */
+	if (sigismember(&context->uc_sigmask, SIGTRAP) == 1)
+		return true;
+	if (!rn_virtual_is_running() || !is_harmless((uintptr_t)regs[REG_RIP]))
+		return true;
+	memset(&proof, 0, sizeof(proof));
+	proof.needed = is_proved((uintptr_t)regs[REG_RIP]) ? 1 : 2;
+	set_anchor(regs);
+	start_stepping(regs);
+	return true;
+}
+
+static void step(greg_t *regs)
+{
 	if (!rn_virtual_is_running() || ++proof.steps > STEPS_MAX ||
 	    !is_harmless((uintptr_t)regs[REG_RIP])) {
 		stop_stepping(regs);
@@ -227,16 +236,18 @@ static void on_step(int signo, siginfo_t *info, void *context)
 	stop_stepping(regs);
 	remember((uintptr_t)regs[REG_RIP]);
 	rn_virtual_wait_message();
-	errno = saved_errno;
+}
+
+static bool on_step(const siginfo_t *info, ucontext_t *context)
+{
+	if (!proof.is_stepping || info->si_code != TRAP_TRACE)
+		return false;
+	step(context->uc_mcontext.gregs);
+	return true;
 }
 
 void rn_spin_start(void)
 {
-	struct sigaction action = {.sa_sigaction = on_examine, .sa_flags = SA_SIGINFO | SA_RESTART};
-
-	RN_REAL(sigaction)(SIGURG, &action, NULL);
-	/* A question during the wait at the end of a proof is an old one. */
-	action.sa_sigaction = on_step;
-	sigaddset(&action.sa_mask, SIGURG);
-	RN_REAL(sigaction)(SIGTRAP, &action, NULL);
+	rn_own_signal_take(SIGURG, on_examine);
+	rn_own_signal_take(SIGTRAP, on_step);
 }

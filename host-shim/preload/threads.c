@@ -12,6 +12,7 @@
 
 #include "preload/affinity.h"
 #include "preload/locks.h"
+#include "preload/own_signals.h"
 #include "preload/waits.h"
 
 #define OTHERS_TRIES 500
@@ -21,6 +22,7 @@ struct record {
 	void *(*run)(void *arg);
 	void *arg;
 	int slot;
+	unsigned wanted; /* of its starter's mask */
 	pthread_t id;
 	bool is_done, is_detached;
 	struct record *next;
@@ -109,6 +111,7 @@ static void *start(void *arg)
 	struct record *record = arg;
 	void *result;
 
+	rn_own_signals_inherit(record->wanted);
 	rn_virtual_take_slot(record->slot);
 	rn_affinity_return();
 	own = record;
@@ -146,6 +149,7 @@ RN_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *restr
 	*record = (struct record){.run = run,
 				  .arg = arg,
 				  .slot = slot,
+				  .wanted = rn_own_signals_wanted(),
 				  .is_detached = starts_detached(attr),
 				  .next = records};
 	error = RN_REAL(pthread_create)(id, attr, start, record);

@@ -18,6 +18,8 @@
 
 #include "driver/uapi.h"
 #include "preload/affinity.h"
+#include "preload/own_signals.h"
+#include "preload/tsc/tsc.h"
 #include "preload/waits.h"
 
 #define QUANTUM_PS 1000000000u /* a thread's clock runs ahead of the others by at most 1 ms */
@@ -250,6 +252,21 @@ void rn_virtual_charge_ps(uint64_t ps)
 		rn_timers_fire(own->now_ps, &restart);
 }
 
+bool rn_virtual_charge_quickly(uint64_t ps, uint64_t *now_ps)
+{
+	uint64_t after_ps;
+
+	if (!own || native || atomic_load_explicit(&page->dead, memory_order_relaxed) ||
+	    atomic_load_explicit(&own->state, memory_order_relaxed) != RN_TIME_RUNNING)
+		return false;
+	after_ps = own->now_ps + ps;
+	if (after_ps >= quantum_ps || after_ps >= rn_timers_next_ps())
+		return false;
+	own->now_ps = after_ps;
+	*now_ps = after_ps;
+	return true;
+}
+
 void rn_virtual_charge_call(void)
 {
 	if (rn_virtual_is_on())
@@ -443,6 +460,7 @@ void rn_virtual_attach_child(uint64_t now_ps)
 	own = NULL;
 	rn_timers_forget();
 	attach(now_ps);
+	rn_tsc_report();
 	rn_virtual_set_examinable(true);
 }
 

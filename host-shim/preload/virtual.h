@@ -20,6 +20,9 @@
 #define RN_PS_PER_S 1000000000000u
 #define RN_NS_PER_S 1000000000u
 
+/* For code that may touch general registers alone. */
+#define RN_GENERAL_REGISTERS __attribute__((target("general-regs-only")))
+
 /* The definition of @name behind this library. */
 #define RN_REAL(name)                                                                              \
 	(__extension__({                                                                           \
@@ -36,7 +39,7 @@ bool rn_virtual_is_on(void);
 bool rn_virtual_is_running(void);
 
 /** The process's time page, NULL without one. */
-struct rn_time_page *rn_virtual_page(void);
+RN_GENERAL_REGISTERS struct rn_time_page *rn_virtual_page(void);
 
 /** This thread's slot, and that of thread @tid of this process (0: this one); -1: none. */
 int rn_virtual_own_slot(void);
@@ -52,6 +55,9 @@ uint64_t rn_virtual_now_ps(void);
 /** Let @ps pass on this thread's clock. */
 void rn_virtual_charge_ps(uint64_t ps);
 void rn_virtual_charge_call(void);
+
+/** The same where nothing has to be waited for; false: nothing was charged. *@now_ps: the thread's clock afterwards. */
+RN_GENERAL_REGISTERS bool rn_virtual_charge_quickly(uint64_t ps, uint64_t *now_ps);
 
 /** Wait until simulated time has reached this thread's clock: others with an earlier clock go first. */
 void rn_virtual_settle(void);
@@ -103,16 +109,10 @@ bool rn_virtual_has_clock(clockid_t clock);
 
 /* timers.c */
 /** Earliest virtual time at which a timer of the process is due. */
-uint64_t rn_timers_next_ps(void);
+RN_GENERAL_REGISTERS uint64_t rn_timers_next_ps(void);
 /** Fire what is due at @now_ps. True when a handler ran; *@restart as above. */
 void rn_timers_forget(void);
 bool rn_timers_fire(uint64_t now_ps, bool *restart);
-
-/* tsc.c */
-void rn_tsc_trap(bool on);
-void rn_tsc_start(void);
-/** The program has installed a handler for some signal. */
-bool rn_signals_have_handlers(void);
 
 /* spin.c */
 void rn_spin_start(void);

@@ -1,6 +1,6 @@
 /*
  * On-chip table of what waits for a CQ's context: arms from doorbells, and the note that a CQE could
- * not be written. Taking an arm never waits (decision 20); arms of one CQ merge.
+ * not be written. Taking an arm never waits (ADR 29); arms of one CQ merge.
  */
 #ifndef RN_NIC_CQE_ARMS_H
 #define RN_NIC_CQE_ARMS_H

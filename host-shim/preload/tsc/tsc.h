@@ -1,0 +1,28 @@
+/*
+ * The processor's time stamp counter in virtual time: how a process sees to it that no instruction reads the true one.
+ */
+#ifndef RN_PRELOAD_TSC_TSC_H
+#define RN_PRELOAD_TSC_TSC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** Start, in a process that lives in virtual time, as the time page says (enum rn_tsc_mode). */
+void rn_tsc_start(void);
+
+/** In a child after fork, with a page of its own: say there what is in force. */
+void rn_tsc_report(void);
+
+/** Where it works, the trap of the counter on or off: an exec'ed program's loader must not meet it. */
+void rn_tsc_trap(bool on);
+
+/** From now on the trap is used; it works. */
+void rn_tsc_use_trap(void);
+
+/** A trap has been taken. */
+void rn_tsc_count_trap(void);
+
+/** Memory may have become executable: rewrite what is new. */
+void rn_tsc_look(void);
+
+#endif
