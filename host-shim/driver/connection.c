@@ -16,6 +16,8 @@
 #include "base/mem.h"
 #include "driver/server_internal.h"
 
+#define PROCESS_SHARE 8 /* of the connections that one process may have */
+
 static bool watch(struct rn_connection *connection, int op, int fd, uint32_t events,
 		  enum rn_server_tag tag)
 {
@@ -30,6 +32,18 @@ static void close_fd(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
+}
+
+/* One process does not take all the room. */
+static bool has_too_many(const struct rn_server *server, pid_t pid)
+{
+	const uint32_t limit = server->env.clients_max / PROCESS_SHARE;
+	const struct rn_list *node = server->connections.next;
+	uint32_t count = 0;
+
+	for (; node != &server->connections; node = node->next)
+		count += rn_list_entry(node, struct rn_connection, link)->pid == pid;
+	return count > (limit ? limit : 1);
 }
 
 void rn_connection_new(struct rn_server *server, int fd)
@@ -53,6 +67,11 @@ void rn_connection_new(struct rn_server *server, int fd)
 		return;
 	}
 	connection->pid = peer.pid;
+	if (has_too_many(server, peer.pid)) {
+		server->counters.refused++;
+		rn_connection_close(connection, false);
+		return;
+	}
 	/* The socket can outlive the process in a forked child; its memory does not. */
 	connection->pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
 	if (connection->pidfd >= 0 &&
@@ -64,9 +83,9 @@ void rn_connection_close(struct rn_connection *connection, bool violation)
 {
 	struct rn_server *server = connection->server;
 
-	if (connection->dead)
+	if (connection->state == RN_CONNECTION_DEAD)
 		return;
-	connection->dead = true;
+	connection->state = RN_CONNECTION_DEAD;
 	server->counters.violations += violation;
 	server->count--;
 	if (server->env.answered)
@@ -135,13 +154,16 @@ static void answer(void *arg, const struct rn_uapi_rsp *rsp, uint32_t bytes, con
 		   uint32_t fd_count)
 {
 	struct rn_connection *connection = arg;
-	const bool was_waiting = connection->busy;
+	const bool was_busy = connection->state == RN_CONNECTION_BUSY;
 
-	connection->busy = false;
+	if (connection->state == RN_CONNECTION_DEAD)
+		return;
+	if (was_busy)
+		connection->state = RN_CONNECTION_ATTACHED;
 	if (connection->server->env.answered)
 		connection->server->env.answered(connection->server->env.time_arg, connection->pid);
 	if (!send_answer(connection, rsp, bytes, fds, fd_count) ||
-	    (was_waiting &&
+	    (was_busy &&
 	     !watch(connection, EPOLL_CTL_MOD, connection->fd, EPOLLIN, RN_SERVER_SOCKET)))
 		rn_connection_close(connection, false);
 }
@@ -202,6 +224,7 @@ static void attach(struct rn_connection *connection, const struct rn_uapi_attach
 		return;
 	}
 	server->attached++;
+	connection->state = RN_CONNECTION_ATTACHED;
 	rn_driver_client_get_info(connection->client, &info);
 
 	const int fds[3] = {connection->channel_fd, info.arena_fd, connection->wake_fd};
@@ -217,7 +240,7 @@ static void attach(struct rn_connection *connection, const struct rn_uapi_attach
 	if (server->asleep)
 		atomic_store(&connection->channel->asleep, 1);
 	answer(connection, &response.rsp, sizeof(response), fds, 3);
-	if (!connection->dead)
+	if (connection->state != RN_CONNECTION_DEAD)
 		close_fd(&connection->channel_fd);
 }
 
@@ -229,52 +252,74 @@ static void attach_time(struct rn_connection *connection, const struct rn_uapi_a
 
 	if (env->attach_time && request->version == RN_UAPI_VERSION && request->host < env->hosts)
 		fd = env->attach_time(env->time_arg, connection->pid, request);
-	if (fd < 0)
+	if (fd < 0) {
 		answer_error(connection, -fd);
-	else
-		answer(connection, &rsp, sizeof(rsp), &fd, 1);
+		return;
+	}
+	connection->state = RN_CONNECTION_TIMED;
+	answer(connection, &rsp, sizeof(rsp), &fd, 1);
 }
 
 /* --- requests --- */
 
 static void forward(struct rn_connection *connection, uint32_t bytes)
 {
-	connection->busy = false;
 	if (!rn_driver_request(connection->client, connection->server->buffer, bytes)) {
 		rn_connection_close(connection, true);
 		return;
 	}
 	/* Answered on the spot, or later: until then the socket stays unread. */
-	if (connection->dead || !rn_driver_is_busy(connection->client))
+	if (connection->state == RN_CONNECTION_DEAD || !rn_driver_is_busy(connection->client))
 		return;
-	connection->busy = true;
+	connection->state = RN_CONNECTION_BUSY;
 	if (!watch(connection, EPOLL_CTL_MOD, connection->fd, 0, RN_SERVER_SOCKET))
 		rn_connection_close(connection, false);
 }
 
+/* The first request of a connection; false when it is none that may be. */
+static bool begin(struct rn_connection *connection, uint32_t bytes)
+{
+	const void *buffer = connection->server->buffer;
+	struct rn_uapi_attach_time time;
+	struct rn_uapi_attach request;
+	struct rn_uapi_req req;
+
+	memcpy(&req, buffer, sizeof(req));
+	if (req.bytes != bytes)
+		return false;
+	if (req.op == RN_UAPI_ATTACH && bytes >= sizeof(request)) {
+		memcpy(&request, buffer, sizeof(request));
+		attach(connection, &request);
+		return true;
+	}
+	if (req.op == RN_UAPI_ATTACH_TIME && bytes == sizeof(time)) {
+		memcpy(&time, buffer, sizeof(time));
+		attach_time(connection, &time);
+		return true;
+	}
+	return false;
+}
+
 static void take_request(struct rn_connection *connection, uint32_t bytes)
 {
-	struct rn_server *server = connection->server;
-	struct rn_uapi_attach request;
-	struct rn_uapi_attach_time time_request;
+	bool is_legal = bytes >= sizeof(struct rn_uapi_req);
 
-	if (bytes == sizeof(time_request) && !connection->client &&
-	    ((const struct rn_uapi_req *)(const void *)server->buffer)->op == RN_UAPI_ATTACH_TIME) {
-		memcpy(&time_request, server->buffer, sizeof(time_request));
-		attach_time(connection, &time_request);
-	} else if (bytes < sizeof(request.req)) {
-		rn_connection_close(connection, true);
-	} else if (connection->client) {
-		forward(connection, bytes);
-	} else if (bytes < sizeof(request)) {
-		rn_connection_close(connection, true);
-	} else {
-		memcpy(&request, server->buffer, sizeof(request));
-		if (request.req.op == RN_UAPI_ATTACH && request.req.bytes == bytes)
-			attach(connection, &request);
-		else
-			rn_connection_close(connection, true);
+	switch (connection->state) {
+	case RN_CONNECTION_NEW:
+		is_legal = is_legal && begin(connection, bytes);
+		break;
+	case RN_CONNECTION_ATTACHED:
+		if (is_legal)
+			forward(connection, bytes);
+		break;
+	case RN_CONNECTION_TIMED:
+	case RN_CONNECTION_BUSY:
+	case RN_CONNECTION_DEAD:
+		is_legal = false;
+		break;
 	}
+	if (!is_legal)
+		rn_connection_close(connection, true);
 }
 
 void rn_connection_serve(struct rn_connection *connection)
@@ -284,7 +329,7 @@ void rn_connection_serve(struct rn_connection *connection)
 	/* No room for control data: descriptors that a client sends are dropped by the kernel. */
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
-	if (connection->busy) {
+	if (connection->state == RN_CONNECTION_BUSY) {
 		/* Not listened to, so this is a hang-up. */
 		rn_connection_close(connection, false);
 		return;

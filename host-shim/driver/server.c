@@ -170,7 +170,7 @@ static void handle(struct rn_server *server, const struct epoll_event *event)
 			rn_driver_poll(server->env.drivers[host]);
 		return;
 	}
-	if (connection->dead)
+	if (connection->state == RN_CONNECTION_DEAD)
 		return;
 	switch ((enum rn_server_tag)(what & TAG_MASK)) {
 	case RN_SERVER_SOCKET:

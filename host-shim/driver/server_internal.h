@@ -21,10 +21,29 @@ struct rn_server_counters {
 	RN_SERVER_COUNTERS(, RN_SERVER_COUNTER_FIELD)
 };
 
+/*
+ * What a connection may ask for, by what it is. Whatever else it sends ends it.
+ *
+ *   request        NEW                             TIMED   ATTACHED
+ *   ATTACH         ATTACHED, or an error and NEW   -       the driver refuses it
+ *   ATTACH_TIME    TIMED, or an error and NEW      -       the driver refuses it
+ *   others         -                               -       BUSY until the driver has answered
+ *
+ * BUSY is not listened to. DEAD is closed and freed at the end of the poll.
+ */
+enum rn_connection_state {
+	RN_CONNECTION_NEW,
+	RN_CONNECTION_TIMED,
+	RN_CONNECTION_ATTACHED,
+	RN_CONNECTION_BUSY,
+	RN_CONNECTION_DEAD
+};
+
 struct rn_connection {
 	struct rn_list link;
 	struct rn_server *server;
-	struct rn_driver_client *client; /* NULL before ATTACH */
+	enum rn_connection_state state;
+	struct rn_driver_client *client; /* of ATTACHED and BUSY */
 	int fd;
 	int pidfd; /* -1: the kernel does not know the process */
 	int wake_fd;
@@ -32,8 +51,6 @@ struct rn_connection {
 	pid_t pid;
 	struct rn_channel *channel;
 	uint64_t head; /* entries taken */
-	bool busy;     /* a request is with the driver; its socket is not listened to */
-	bool dead;     /* closed, freed at the end of the poll */
 	bool has_entry;
 	struct rn_channel_entry entry; /* taken, not posted yet */
 };

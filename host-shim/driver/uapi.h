@@ -68,13 +68,16 @@ struct rn_uapi_attach {
 	uint32_t reserved;
 };
 
-/* The answer is struct rn_uapi_rsp. ENOTSUP: no virtual time in this run. */
+/* Its program makes system calls and reads clocks without the C library: nobody can answer for it. */
+#define RN_UAPI_TIME_BARE 1u
+
+/* The answer is struct rn_uapi_rsp. ENOTSUP: no virtual time in this run; EBUSY: the process has its page already. */
 struct rn_uapi_attach_time {
 	struct rn_uapi_req req;
 	uint32_t version;
 	uint32_t host;
-	uint32_t tid;
-	uint32_t reserved;
+	uint32_t tid;	 /* the caller's; the first thread of its process */
+	uint32_t flags;	 /* RN_UAPI_TIME_* */
 	uint64_t now_ps; /* virtual time of the parent at fork, 0 without */
 };
 

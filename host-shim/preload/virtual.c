@@ -398,6 +398,7 @@ static int ask_for_page(int fd, uint64_t now_ps)
 		.version = RN_UAPI_VERSION,
 		.host = host ? (uint32_t)strtoul(host, NULL, 10) : 0,
 		.tid = (uint32_t)syscall(SYS_gettid),
+		.flags = rn_program_is_bare() ? RN_UAPI_TIME_BARE : 0,
 		.now_ps = now_ps,
 	};
 	union {

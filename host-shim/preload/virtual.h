@@ -99,6 +99,9 @@ void rn_virtual_take_slot(int slot);
 /** This thread ends. */
 void rn_virtual_drop_slot(void);
 
+/** The program's runtime makes system calls and reads clocks without the C library (Go). */
+bool rn_program_is_bare(void);
+
 /** In the child after fork: connect afresh at the parent's time, then wait for a turn (the second). */
 void rn_virtual_attach_child(uint64_t now_ps);
 void rn_virtual_wait_turn(void);

@@ -8,12 +8,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "virtual_state.h"
 
 /* A program that does not join has used so much processor time, or has slept for so long. */
 #define STRANGER_CPU_NS 500000000u
 #define STRANGER_ASLEEP_NS 1000000000u
+#define STRANGER_UNSEEN_NS 5000000000u
+/* Once there has been one, the run cannot be repeated any more, but it can be quick. */
+#define PATIENCE_LESS 10u
 
 struct rn_vprocess *rn_virtual_find(const struct rn_virtual *v, pid_t pid)
 {
@@ -43,8 +47,10 @@ static void add(struct rn_virtual *v, struct rn_vprocess *process)
 	v->count++;
 }
 
+/* Nobody may be walking over the processes. */
 static void drop(struct rn_virtual *v, struct rn_vprocess *process)
 {
+	RN_ASSERT(rn_virtual_find(v, process->pid) == process);
 	for (unsigned i = 0; i < v->count; i++) {
 		if (v->process[i] != process)
 			continue;
@@ -60,16 +66,29 @@ static void drop(struct rn_virtual *v, struct rn_vprocess *process)
 
 /* --- expected --- */
 
-void rn_virtual_expect(struct rn_virtual *v, pid_t pid)
+static void expect(struct rn_virtual *v, pid_t pid, pid_t parent)
 {
 	struct rn_expected *e = &v->expected[v->expecting];
 
 	if (v->expecting == RN_EXPECTED_MAX || rn_virtual_find(v, pid))
 		return;
 	e->pid = pid;
+	e->parent = parent;
 	e->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	rn_task_watch_start(&e->watch);
 	v->expecting++;
+}
+
+void rn_virtual_expect(struct rn_virtual *v, pid_t pid)
+{
+	expect(v, pid, 0);
+}
+
+/* What is no child of its process (any more) has ended, or the process lies. */
+void rn_virtual_expect_child(struct rn_virtual *v, struct rn_vprocess *parent, pid_t pid)
+{
+	if (pid > 0 && rn_task_parent(pid) == parent->pid)
+		expect(v, pid, parent->pid);
 }
 
 static void stop_expecting(struct rn_virtual *v, unsigned i)
@@ -90,11 +109,21 @@ void rn_virtual_drop_all(struct rn_virtual *v)
 			close(v->top_fd[i]);
 }
 
-static bool is_stranger(struct rn_expected *e)
+static bool is_stranger(const struct rn_virtual *v, struct rn_expected *e)
 {
+	const unsigned divisor = e->parent && v->counts.strangers ? PATIENCE_LESS : 1;
+
 	rn_task_watch_update(&e->watch, e->pid, e->pid);
-	return rn_task_watch_cpu_ns(&e->watch) > STRANGER_CPU_NS ||
-	       rn_task_watch_asleep_ns(&e->watch) > STRANGER_ASLEEP_NS;
+	return rn_task_watch_cpu_ns(&e->watch) > STRANGER_CPU_NS / divisor ||
+	       rn_task_watch_asleep_ns(&e->watch) > STRANGER_ASLEEP_NS / divisor ||
+	       e->watch.unseen_ns > STRANGER_UNSEEN_NS / divisor;
+}
+
+/* A child that has ended before it has joined has run on the wall clock, if it has run at all. */
+static void note_ended(struct rn_virtual *v, const struct rn_expected *e)
+{
+	v->counts.strangers += e->parent && !v->is_over && !v->counts.interrupted;
+	rn_virtual_act(v, rn_virtual_now_ps(v));
 }
 
 void rn_virtual_look_at_expected(struct rn_virtual *v)
@@ -104,9 +133,9 @@ void rn_virtual_look_at_expected(struct rn_virtual *v)
 		struct pollfd fd = {.fd = e->pidfd, .events = POLLIN};
 
 		if (e->pidfd < 0 || poll(&fd, 1, 0) > 0) {
-			rn_virtual_act(v, rn_virtual_now_ps(v));
+			note_ended(v, e);
 			stop_expecting(v, i);
-		} else if (is_stranger(e)) {
+		} else if (is_stranger(v, e)) {
 			v->counts.strangers++;
 			stop_expecting(v, i);
 		}
@@ -150,12 +179,21 @@ static bool meet_expected(struct rn_virtual *v, pid_t pid)
 /* Latest virtual time of a thread that has the baton. */
 static uint64_t running_ps(const struct rn_virtual *v, const struct rn_vprocess *process)
 {
-	uint64_t at_ps = rn_virtual_now_ps(v);
+	const uint64_t now_ps = rn_virtual_now_ps(v);
+	uint64_t at_ps = now_ps;
 
 	for (unsigned n = 0; n < rn_vprocess_threads(process); n++)
 		if (rn_vthread_state(process, n) == RN_TIME_RUNNING)
-			at_ps = rn_later(at_ps, process->page->slot[n].now_ps);
+			at_ps = rn_later(at_ps, rn_vthread_clock_ps(process, n, now_ps));
 	return at_ps;
+}
+
+static bool has_baton(const struct rn_vprocess *process)
+{
+	for (unsigned n = 0; n < rn_vprocess_threads(process); n++)
+		if (rn_vthread_state(process, n) == RN_TIME_RUNNING)
+			return true;
+	return false;
 }
 
 /* Somebody runs, or has run and not been heard yet: what it has started may join before it says so. */
@@ -165,10 +203,8 @@ static bool may_have_started(const struct rn_virtual *v)
 		const struct rn_vprocess *process = v->process[i];
 
 		for (unsigned n = 0; n < rn_vprocess_threads(process); n++) {
-			const enum rn_time_state state = rn_vthread_state(process, n);
-
-			if (state == RN_TIME_RUNNING ||
-			    (state == RN_TIME_WAITING && !process->thread[n].waiting))
+			if (rn_vthread_state(process, n) == RN_TIME_RUNNING ||
+			    rn_vthread_has_news(process, n))
 				return true;
 		}
 	}
@@ -188,49 +224,101 @@ static bool is_late(struct rn_virtual *v, pid_t pid)
 	       !may_have_started(v);
 }
 
-static struct rn_vprocess *make_process(struct rn_virtual *v, pid_t pid,
-					const struct rn_uapi_attach_time *request,
-					const struct rn_vprocess *old, int *error)
+/* A page whose only thread begins at @at_ps: with the baton of @old, or waiting for it. */
+static struct rn_vprocess *make_process(struct rn_virtual *v, pid_t pid, uint32_t host,
+					const struct rn_vprocess *old, uint64_t at_ps, int *error)
 {
-	const unsigned ordinal = old ? old->ordinal : v->ordinals[request->host];
-	const uint64_t at_ps =
-		old ? running_ps(v, old) : rn_later(rn_virtual_now_ps(v), request->now_ps);
-	struct rn_vprocess *process =
-		rn_vprocess_new(pid, request->host, ordinal, v->env.scenario, error);
+	const unsigned ordinal = old ? old->ordinal : v->ordinals[host];
+	struct rn_vprocess *process = rn_vprocess_new(pid, host, ordinal, v->env.scenario, error);
 	struct rn_time_slot *slot;
 
 	if (!process)
 		return NULL;
 	slot = &process->page->slot[0];
-	slot->tid = (int32_t)request->tid;
-	slot->now_ps = slot->until_ps = at_ps;
+	slot->tid = (int32_t)pid;
+	slot->until_ps = at_ps;
 	atomic_store(&process->page->used, 1);
-	atomic_store(&slot->state, old ? RN_TIME_RUNNING : RN_TIME_WAITING);
+	atomic_store(&slot->state, RN_TIME_WAITING);
+	slot->now_ps = at_ps;
+	if (old && has_baton(old))
+		rn_vthread_grant(process, 0, at_ps, 0);
 	return process;
 }
 
-/* A process that execs comes back with the baton that it had; a new one waits for it. */
+/* A process that execs comes back with the baton if it had it. */
+static int come_back(struct rn_virtual *v, struct rn_vprocess *old, bool is_bare)
+{
+	const uint64_t at_ps = running_ps(v, old);
+	struct rn_vprocess *process;
+	int error;
+
+	if (rn_vprocess_has_page(old))
+		return -EBUSY;
+	process = make_process(v, old->pid, old->host, old, at_ps, &error);
+	if (!process)
+		return -error;
+	v->counts.strangers += is_bare;
+	rn_virtual_act(v, at_ps);
+	drop(v, old);
+	add(v, process);
+	/* The threads of a runtime of its own are not known: they may compute side by side. */
+	if (!is_bare)
+		rn_place_take(&v->place, process);
+	return process->page_fd;
+}
+
+static int join(struct rn_virtual *v, pid_t pid, const struct rn_uapi_attach_time *request,
+		bool is_bare)
+{
+	struct rn_vprocess *process;
+	int error;
+
+	process = make_process(v, pid, request->host, NULL, request->now_ps, &error);
+	if (!process) {
+		/* Its program runs on, by the wall clock. */
+		v->counts.strangers++;
+		return -error;
+	}
+	/* A parent's time: not farther ahead than a parent can be. */
+	process->page->slot[0].until_ps = rn_vthread_clock_ps(process, 0, rn_virtual_now_ps(v));
+	process->page->slot[0].now_ps = process->page->slot[0].until_ps;
+	v->ordinals[request->host]++;
+	v->counts.strangers += is_bare;
+	if (v->env.is_open && !may_have_started(v))
+		open_anew(v);
+	v->counts.late += is_late(v, pid);
+	add(v, process);
+	/* The threads of a runtime of its own are not known: they may compute side by side. */
+	if (!is_bare)
+		rn_place_take(&v->place, process);
+	return process->page_fd;
+}
+
+/*
+ * A process has one page. It may ask again when its program has become another by exec, which the page does not
+ * outlive; before, that is refused.
+ */
 int rn_virtual_attach(void *arg, pid_t pid, const struct rn_uapi_attach_time *request)
 {
 	struct rn_virtual *v = arg;
-	struct rn_vprocess *old = rn_virtual_find(v, pid), *process;
-	int error;
+	struct rn_vprocess *old = rn_virtual_find(v, pid);
 
-	process = make_process(v, pid, request, old, &error);
-	if (!process)
-		return -error;
-	if (old) {
-		rn_virtual_act(v, process->page->slot[0].now_ps);
-		drop(v, old);
-	} else {
-		v->ordinals[request->host]++;
-		if (v->env.is_open && !may_have_started(v))
-			open_anew(v);
-		v->counts.late += is_late(v, pid);
-	}
-	add(v, process);
-	rn_place_take(&v->place, process);
-	return process->page_fd;
+	const bool is_bare = request->flags & RN_UAPI_TIME_BARE;
+
+	RN_ASSERT(request->host < v->env.scenario->hosts);
+	return old ? come_back(v, old, is_bare) : join(v, pid, request, is_bare);
+}
+
+/* It had the baton and was about to become another program, which never joined. */
+static bool has_become_stranger(const struct rn_vprocess *process)
+{
+	if (process->is_stranger || rn_vprocess_is_examinable(process))
+		return false;
+	for (unsigned n = 0; n < rn_vprocess_threads(process); n++)
+		if (process->thread[n].life == RN_VTHREAD_HOLDS ||
+		    process->thread[n].life == RN_VTHREAD_OUTSIDE)
+			return true;
+	return false;
 }
 
 void rn_virtual_bury_dead(struct rn_virtual *v)
@@ -241,9 +329,13 @@ void rn_virtual_bury_dead(struct rn_virtual *v)
 
 		if (poll(&fd, 1, 0) <= 0)
 			continue;
+		v->counts.strangers +=
+			!v->is_over && !v->counts.interrupted && has_become_stranger(process);
 		rn_virtual_act(v, running_ps(v, process));
 		drop(v, process);
 		/* Its connections to the driver end at the same simulated time. */
 		rn_virtual_serve_sockets(v);
+		/* Who attached there has changed the places of all. */
+		i = v->count;
 	}
 }

@@ -14,7 +14,7 @@
 
 /* A process that has been started and has not joined yet: simulated time stands still until it has. */
 struct rn_expected {
-	pid_t pid;
+	pid_t pid, parent; /* parent: 0 when the supervisor has started it */
 	int pidfd;
 	struct rn_task_watch watch;
 };
@@ -56,10 +56,9 @@ struct rn_virtual {
 	enum rn_start_phase phase;
 	bool more;
 	uint64_t settle_from_ps;
-	uint64_t actions, acted_ps; /* what a look may show: how often, and when last */
-	uint64_t signalled_ps;	    /* a signal was sent; RN_TIME_NEVER: none */
-	uint64_t acted_ns;	    /* wall clock of the last look for what comes unannounced */
-	unsigned outside;	    /* threads */
+	uint64_t signalled_ps; /* a signal was sent; RN_TIME_NEVER: none */
+	uint64_t acted_ns;     /* wall clock of the last look for what comes unannounced */
+	unsigned outside;      /* threads */
 	uint64_t opened_ns,
 		opened_ps; /* wall clock and simulated time at which programs could join */
 	struct rn_holder holder;
@@ -86,16 +85,18 @@ static inline uint64_t rn_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/** Something has happened that a look may show, at @at_ps. */
-void rn_virtual_act(struct rn_virtual *v, uint64_t at_ps);
-
-/** A connection, and then what came through it: all at this simulated time. */
+/**
+ * A connection, and then what came through it: all at this simulated time, up to a bound. Who attaches there changes
+ * which processes there are: never in the middle of a walk over them.
+ */
 void rn_virtual_serve_sockets(struct rn_virtual *v);
 
 /* virtual_roll.c */
 struct rn_vprocess *rn_virtual_find(const struct rn_virtual *v, pid_t pid);
 /** Time stands still until @pid has joined, has ended, or is seen to be a program that will not join. */
 void rn_virtual_expect(struct rn_virtual *v, pid_t pid);
+/** The same for a child that @parent says it has started; others' processes are not waited for. */
+void rn_virtual_expect_child(struct rn_virtual *v, struct rn_vprocess *parent, pid_t pid);
 void rn_virtual_look_at_expected(struct rn_virtual *v);
 /** A program that the supervisor has started; when the last of them has ended, the run is over. */
 void rn_virtual_add_top(struct rn_virtual *v, pid_t pid);
@@ -111,6 +112,8 @@ struct rn_virtual_turn {
 	unsigned n;
 	uint64_t at_ps;
 };
+/** Something has happened that a look may show, at @at_ps: who waits to look goes on then at the latest. */
+void rn_virtual_act(struct rn_virtual *v, uint64_t at_ps);
 /** Take over what threads that have given the baton back wait for. */
 void rn_virtual_collect(struct rn_virtual *v);
 /** Who goes on next: lowest (time, host, process, thread). */

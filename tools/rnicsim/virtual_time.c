@@ -27,17 +27,13 @@
 #define SLEEP_MAX_NS 2000000u
 #define HOLD_NS 50000u
 #define LOOPS_PER_LOOK 1024
+#define SOCKET_ROUNDS 256
 
-void rn_virtual_act(struct rn_virtual *v, uint64_t at_ps)
-{
-	v->actions++;
-	v->acted_ps = rn_later(at_ps, rn_virtual_now_ps(v));
-}
-
+/* Who sends without end does not keep the others waiting: what is left comes in the next round. */
 void rn_virtual_serve_sockets(struct rn_virtual *v)
 {
-	while (rn_server_poll_sockets(v->server))
-		;
+	for (unsigned round = 0; round < SOCKET_ROUNDS && rn_server_poll_sockets(v->server);)
+		round++;
 }
 
 /* --- what comes from the NIC and the driver --- */
@@ -75,7 +71,7 @@ static void change(const struct rn_host_hook *hook, uint64_t pa, unsigned on)
 	for (unsigned n = 0; process && n < rn_vprocess_threads(process); n++) {
 		struct rn_vthread *thread = &process->thread[n];
 
-		if (!thread->waiting || !(thread->on & on) ||
+		if (thread->life != RN_VTHREAD_WAITS || !(thread->on & on) ||
 		    thread->changed_ps != RN_TIME_NO_LIMIT)
 			continue;
 		thread->changed_ps = rn_virtual_now_ps(v);
@@ -120,7 +116,8 @@ static void look_for_place(struct rn_virtual *v)
 	if (!rn_place_look(&v->place))
 		return;
 	for (unsigned i = 0; i < v->count; i++)
-		rn_place_take(&v->place, v->process[i]);
+		if (v->process[i]->has_affinity)
+			rn_place_take(&v->place, v->process[i]);
 }
 
 /* Everything that comes by system calls. False: end the run. */
@@ -298,7 +295,7 @@ static void release_all(struct rn_virtual *v)
 		struct rn_vprocess *process = v->process[i];
 
 		if (orphaned)
-			kill(process->pid, SIGKILL);
+			syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
 		atomic_store(&process->page->dead, 1);
 		rn_place_release(&v->place, process);
 		for (unsigned n = 0; n < RN_TIME_SLOTS; n++)

@@ -39,6 +39,10 @@ uint32_t nearby(struct rn_rng *rng, uint32_t own);
 /** Spoil some 32-bit words of the record behind its first @skip bytes. */
 void mutate(struct rn_rng *rng, void *record, size_t bytes, size_t skip);
 
+/* --- hostile.c: what all workers have come to, for the last line of output --- */
+enum tally { TALLY_ACTS, TALLY_PAGES, TALLY_TURNS, TALLY_REFUSED, TALLY_HUNG_UP, TALLIES };
+void tally(enum tally what);
+
 /* --- raw.c: the connection --- */
 /** False when there is no room for another connection. */
 bool raw_connect(struct raw *raw, struct rn_rng *rng, uint32_t host);
@@ -66,5 +70,7 @@ act act_shared_memory, act_scribbled_channel, act_doorbells, act_rewritten_entri
 	act_ring_flood;						       /* ring_acts.c */
 act act_objects, act_foreign_handles, act_absurd_sizes, act_pin_flood; /* object_acts.c */
 act act_work_requests, act_rewritten_work;			       /* work_acts.c */
+act act_time_noise, act_time_states, act_time_spawns, act_time_again, act_time_orders,
+	act_time_flood, act_time_inherited, act_time_leaves, act_time_clocks; /* time_acts.c */
 
 #endif
