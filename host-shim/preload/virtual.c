@@ -191,11 +191,11 @@ void rn_virtual_wait_spawn(int pid)
 	give_baton(RN_TIME_ON_SPAWN, own->now_ps, 0);
 }
 
-void rn_virtual_wait_message(void)
+void rn_virtual_wait_message(bool comes_back)
 {
 	bool restart;
 
-	own->spins = 1;
+	own->spins = !comes_back;
 	wait_once(RN_TIME_ON_MESSAGE, RN_TIME_NO_LIMIT, 0, &restart);
 	rn_virtual_charge_ps(page->cost_ps[RN_TIME_MEMORY_POLL]);
 }

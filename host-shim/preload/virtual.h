@@ -83,8 +83,11 @@ enum rn_waited rn_virtual_sleep_until(uint64_t until_ps);
 /** Simulated time stands still until process @pid lives in virtual time or has ended. */
 void rn_virtual_wait_spawn(int pid);
 
-/** A proved spinner waits for a message in memory (or for another thread of its process). */
-void rn_virtual_wait_message(void);
+/**
+ * A proved spinner waits for a message in memory (or for another thread of its process). @comes_back: from its loop it comes
+ * here by itself, nobody need ask it.
+ */
+void rn_virtual_wait_message(bool comes_back);
 
 /** Before exec (false): the next program may not know the simulator's question. */
 void rn_virtual_set_examinable(bool on);
