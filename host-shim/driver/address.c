@@ -117,6 +117,7 @@ void rn_address_default_device(struct rn_uapi_device *device, uint32_t host)
 		.max_cqe = 1 << 22,
 		.max_mr = 1 << 18,
 		.max_pd = 1 << 15,
+		.max_ah = 1 << 16,
 		.max_qp_rd_atom = 16,
 		.max_qp_init_rd_atom = 16,
 		.max_res_rd_atom = 1 << 20,

@@ -3,71 +3,46 @@
  */
 #include "driver/buddy.h"
 
-#include <stdlib.h>
-
 #include "base/assert.h"
 #include "base/bits.h"
-#include "base/mem.h"
-
-static uint64_t words_of(const struct rn_buddy *buddy, uint32_t order)
-{
-	return rn_div_ceil(UINT64_C(1) << (buddy->log_entries - order), 64);
-}
-
-static bool is_free(const struct rn_buddy_order *order, uint32_t block)
-{
-	return order->free_bits[block / 64] >> block % 64 & 1;
-}
-
-static void set_free(struct rn_buddy_order *order, uint32_t block)
-{
-	order->free_bits[block / 64] |= UINT64_C(1) << block % 64;
-	order->free_blocks++;
-}
-
-static void set_used(struct rn_buddy_order *order, uint32_t block)
-{
-	order->free_bits[block / 64] &= ~(UINT64_C(1) << block % 64);
-	order->free_blocks--;
-}
 
 void rn_buddy_init(struct rn_buddy *buddy, uint32_t log_entries)
 {
 	RN_ASSERT(log_entries < RN_BUDDY_ORDERS);
 	*buddy = (struct rn_buddy){.log_entries = log_entries};
 	for (uint32_t order = 0; order <= log_entries; order++)
-		buddy->order[order].free_bits = rn_calloc(words_of(buddy, order), sizeof(uint64_t));
-	set_free(&buddy->order[log_entries], 0);
+		rn_bitset_init(&buddy->order[order].blocks, UINT64_C(1) << (log_entries - order));
+	rn_bitset_add(&buddy->order[log_entries].blocks, 0);
 }
 
 void rn_buddy_fini(struct rn_buddy *buddy)
 {
 	for (uint32_t order = 0; order < RN_BUDDY_ORDERS; order++)
-		free(buddy->order[order].free_bits);
+		rn_bitset_fini(&buddy->order[order].blocks);
 	*buddy = (struct rn_buddy){0};
 }
 
 /* Some free block of @order, which has one. */
-static uint32_t find_block(const struct rn_buddy *buddy, uint32_t order_idx)
+static uint32_t find_block(struct rn_buddy *buddy, uint32_t order_idx)
 {
-	const struct rn_buddy_order *order = &buddy->order[order_idx];
-	const uint64_t words = words_of(buddy, order_idx);
-	uint64_t word = order->hint;
+	struct rn_buddy_order *order = &buddy->order[order_idx];
+	uint64_t block = rn_bitset_next(&order->blocks, order->hint);
 
-	while (!order->free_bits[word])
-		word = word + 1 < words ? word + 1 : 0;
-	return (uint32_t)(word * 64 + (uint64_t)__builtin_ctzll(order->free_bits[word]));
+	if (block == order->blocks.bits)
+		block = rn_bitset_next(&order->blocks, 0);
+	RN_ASSERT(block < order->blocks.bits);
+	return (uint32_t)block;
 }
 
 static void put_block(struct rn_buddy *buddy, uint32_t block, uint32_t order)
 {
-	while (order < buddy->log_entries && is_free(&buddy->order[order], block ^ 1)) {
-		set_used(&buddy->order[order], block ^ 1);
+	while (order < buddy->log_entries &&
+	       rn_bitset_has(&buddy->order[order].blocks, block ^ 1)) {
+		rn_bitset_remove(&buddy->order[order].blocks, block ^ 1);
 		block >>= 1;
 		order++;
 	}
-	RN_ASSERT(!is_free(&buddy->order[order], block));
-	set_free(&buddy->order[order], block);
+	rn_bitset_add(&buddy->order[order].blocks, block);
 }
 
 static void put_range(struct rn_buddy *buddy, uint64_t first, uint64_t end)
@@ -87,20 +62,20 @@ bool rn_buddy_get(struct rn_buddy *buddy, uint32_t count, uint32_t *first)
 	const uint32_t want = rn_log2_ceil(count);
 	uint32_t order = want;
 
-	while (order <= buddy->log_entries && !buddy->order[order].free_blocks)
+	while (order <= buddy->log_entries && !buddy->order[order].blocks.count)
 		order++;
 	if (order > buddy->log_entries)
 		return false;
 
 	uint32_t block = find_block(buddy, order);
 
-	set_used(&buddy->order[order], block);
-	buddy->order[order].hint = block / 64;
+	rn_bitset_remove(&buddy->order[order].blocks, block);
+	buddy->order[order].hint = block / 64 * 64;
 	while (order > want) {
 		block <<= 1;
 		order--;
-		set_free(&buddy->order[order], block + 1);
-		buddy->order[order].hint = block / 64;
+		rn_bitset_add(&buddy->order[order].blocks, block + 1);
+		buddy->order[order].hint = block / 64 * 64;
 	}
 
 	const uint64_t start = (uint64_t)block << want;

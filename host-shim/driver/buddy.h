@@ -8,15 +8,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "driver/bitset.h"
+
 #define RN_BUDDY_ORDERS 33
 
 struct rn_buddy {
 	uint32_t log_entries;
 	uint64_t used; /* entries */
 	struct rn_buddy_order {
-		uint64_t *free_bits; /* bit b: block [b << order, (b + 1) << order) is free */
-		uint32_t free_blocks;
-		uint32_t hint; /* word where the search starts: blocks come back late */
+		struct rn_bitset blocks; /* b: block [b << order, (b + 1) << order) is free */
+		uint32_t hint;		 /* block where the search starts: blocks come back late */
 	} order[RN_BUDDY_ORDERS];
 };
 

@@ -34,6 +34,14 @@ static void query_port(struct rn_driver_client *client, const void *request)
 		rn_client_answer_with(client, &response, sizeof(response), 0, NULL, 0);
 }
 
+static void query_clock(struct rn_driver_client *client, const void *request)
+{
+	struct rn_uapi_clock response = {.now_ps = rn_sim_now_ps(client->driver->sim)};
+
+	(void)request;
+	rn_client_answer_with(client, &response, sizeof(response), 0, NULL, 0);
+}
+
 struct request_kind {
 	void (*fn)(struct rn_driver_client *client, const void *request);
 	uint32_t bytes; /* at least */
@@ -60,6 +68,9 @@ static const struct request_kind kinds[] = {
 	REQUEST(RN_UAPI_QUERY_QP, rn_qp_query_request, rn_uapi_req),
 	REQUEST(RN_UAPI_DESTROY_QP, rn_qp_destroy_request, rn_uapi_req),
 	REQUEST(RN_UAPI_OPEN_ASYNC, rn_async_open_request, rn_uapi_req),
+	REQUEST(RN_UAPI_QUERY_CLOCK, query_clock, rn_uapi_req),
+	REQUEST(RN_UAPI_CREATE_AH, rn_ah_create_request, rn_uapi_create_ah),
+	REQUEST(RN_UAPI_DESTROY_AH, rn_ah_destroy_request, rn_uapi_req),
 };
 
 bool rn_driver_request(struct rn_driver_client *client, const void *request, uint32_t bytes)
@@ -216,6 +227,7 @@ struct rn_driver_client *rn_driver_attach(struct rn_driver *driver, pid_t pid,
 	client->async.driver = driver;
 	client->async.outlet.fd = -1;
 	rn_list_init(&client->pds);
+	rn_list_init(&client->ahs);
 	rn_list_init(&client->mrs);
 	rn_list_init(&client->cqs);
 	rn_list_init(&client->qps);
@@ -252,6 +264,8 @@ void rn_client_free(struct rn_driver_client *client)
 {
 	struct rn_driver *driver = client->driver;
 
+	while (!rn_list_is_empty(&client->ahs))
+		rn_ah_free(rn_list_entry(client->ahs.next, struct rn_ah_object, link));
 	while (!rn_list_is_empty(&client->pds))
 		rn_pd_free(rn_list_entry(client->pds.next, struct rn_pd, link));
 	if (client->pd)

@@ -272,7 +272,7 @@ void rn_cq_destroy_request(struct rn_driver_client *client, const void *request)
 	struct rn_cq_object *cq = rn_cq_find(client, req->handle);
 
 	if (!cq || cq->qps)
-		rn_client_answer(client, cq ? EBUSY : EINVAL, 0);
+		rn_client_answer(client, cq ? EBUSY : ENOENT, 0);
 	else
 		rn_cq_release(cq, answer_destroy);
 }

@@ -76,6 +76,7 @@ void rn_driver_free(struct rn_driver *driver)
 	rn_commands_fini(driver);
 	rn_icm_fini(driver);
 	rn_ids_fini(&driver->pds);
+	rn_ids_fini(&driver->ahs);
 	rn_ids_fini(&driver->mpts);
 	rn_ids_fini(&driver->cqns);
 	rn_ids_fini(&driver->qpns);
@@ -83,6 +84,7 @@ void rn_driver_free(struct rn_driver *driver)
 	rn_buddy_fini(&driver->mtts);
 	free(driver->variant);
 	free(driver->pd);
+	free(driver->ah);
 	free(driver->mkey);
 	free(driver->cq);
 	free(driver->qp);
@@ -163,10 +165,12 @@ static void make_tables(struct rn_driver *driver)
 		    FIRST_MPT + (uint32_t)rn_rng_below(&rng, (mpts - FIRST_MPT) / 8));
 	/* A PD of its own for each client, beside those it asks for. */
 	rn_ids_init(&driver->pds, 1, device->max_pd + uars + 1, UINT32_MAX, 1);
+	rn_ids_init(&driver->ahs, 1, device->max_ah + 2, device->max_ah, 1);
 	rn_ids_init(&driver->uars, 0, uars, uars, 0);
 	rn_buddy_init(&driver->mtts, icm->log_mtts);
 	driver->variant = rn_calloc(mpts, 1);
 	driver->pd = rn_calloc((size_t)driver->pds.end, sizeof(struct rn_pd *));
+	driver->ah = rn_calloc((size_t)driver->ahs.end, sizeof(struct rn_ah_object *));
 	driver->mkey = rn_calloc(mpts, sizeof(struct rn_mkey *));
 	driver->cq = rn_calloc(cqns, sizeof(struct rn_cq_object *));
 	driver->qp = rn_calloc(qpns, sizeof(struct rn_qp_object *));
@@ -362,6 +366,7 @@ void rn_driver_get_usage(const struct rn_driver *driver, struct rn_driver_usage 
 	*usage = (struct rn_driver_usage){
 		.clients = driver->client_count,
 		.pds = driver->pds.used,
+		.ahs = driver->ahs.used,
 		.mrs = driver->mr_count,
 		.cqs = driver->cqns.used,
 		.qps = driver->qpns.used,

@@ -121,7 +121,7 @@ enum rn_driver_mmio rn_driver_mmio(struct rn_driver_client *client, uint64_t at_
 
 /* Live objects of all clients: what a leak check compares. */
 struct rn_driver_usage {
-	uint32_t clients, pds, mrs, cqs, qps, channels, uar_groups, mpts;
+	uint32_t clients, pds, ahs, mrs, cqs, qps, channels, uar_groups, mpts;
 	uint64_t mtts, frames, pinned_pages;
 };
 
@@ -129,6 +129,11 @@ void rn_driver_get_usage(const struct rn_driver *driver, struct rn_driver_usage 
 
 /** The process whose memory arena number @arena is (its frames, or its fallback window); 0: nobody's. */
 pid_t rn_driver_arena_pid(const struct rn_driver *driver, int arena);
+
+#define RN_DRIVER_PROGRAM_BYTES 32 /* of a program's name, with its end */
+
+/** The first program that connected a queue pair without GRH, which real RoCE refuses (allow_no_grh); "" for none. */
+const char *rn_driver_program_without_grh(const struct rn_driver *driver);
 
 /** The host's memory, by physical address. */
 struct rn_host_memory *rn_driver_memory(const struct rn_driver *driver);

@@ -197,7 +197,7 @@ void rn_channel_destroy_request(struct rn_driver_client *client, const void *req
 	struct rn_channel_object *channel = rn_channel_find(client, req->handle);
 
 	if (!channel || channel->cqs) {
-		rn_client_answer(client, channel ? EBUSY : EINVAL, 0);
+		rn_client_answer(client, channel ? EBUSY : ENOENT, 0);
 		return;
 	}
 	rn_channel_free(channel);
@@ -227,8 +227,6 @@ static uint32_t forget_async(struct rn_async *async, uint64_t cookie, uint32_t t
 	const struct rn_uapi_async_event pattern = {cookie, type, object};
 	uint32_t kept = 0, taken = 0;
 
-	if (async->outlet.fd < 0)
-		return 0;
 	taken = rn_outlet_take_back(&async->outlet, is_async_of, &pattern);
 	for (uint32_t n = 0; n < async->held_count; n++) {
 		if (is_async_of(&async->held[n], sizeof(async->held[n]), &pattern))
@@ -246,16 +244,21 @@ void rn_event_forget_cq(struct rn_cq_object *cq)
 	if (cq->channel) {
 		rn_list_remove(&cq->held);
 		cq->comp_held = 0;
-		cq->comp_events -= rn_outlet_take_back(&cq->channel->outlet, is_of_cq, cq);
+		/* The pipe is gone through only for those that may be in it. */
+		if (cq->comp_events)
+			cq->comp_events -= rn_outlet_take_back(&cq->channel->outlet, is_of_cq, cq);
 		flush_channel(&cq->channel->outlet);
 	}
-	cq->async_events -= forget_async(&cq->client->async, cq->cookie, EVENT_CQ_ERR, cq->cqn);
+	if (cq->async_events)
+		cq->async_events -=
+			forget_async(&cq->client->async, cq->cookie, EVENT_CQ_ERR, cq->cqn);
 }
 
 void rn_event_forget_qp(struct rn_qp_object *qp)
 {
-	qp->async_events -=
-		forget_async(&qp->client->async, qp->cookie, EVENT_QP_ACCESS_ERR, qp->qpn);
+	if (qp->async_events)
+		qp->async_events -=
+			forget_async(&qp->client->async, qp->cookie, EVENT_QP_ACCESS_ERR, qp->qpn);
 }
 
 /* --- asynchronous events --- */

@@ -1,5 +1,5 @@
 /*
- * Allocator of small numbers (QPN, CQN, PD, key index, doorbell page): a bitmap searched
+ * Allocator of small numbers (QPN, CQN, PD, key index, doorbell page): handed out
  * cyclically, so that a number comes back as late as possible.
  */
 #ifndef RN_DRIVER_IDS_H
@@ -8,8 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "driver/bitset.h"
+
 struct rn_ids {
-	uint64_t *used_bits;
+	struct rn_bitset unused;
 	uint32_t first; /* smallest number handed out */
 	uint32_t end;	/* one behind the largest */
 	uint32_t next;	/* where the search starts */

@@ -37,7 +37,9 @@
 	X(T, comp_events_held, "events", "completion events that had to wait for room in a pipe")  \
 	X(T, async_events, "events", "asynchronous events given to programs")                      \
 	X(T, async_events_lost, "events", "asynchronous events nobody listened for")               \
-	X(T, mmio_writes, "writes", "doorbell writes passed on to the NIC")
+	X(T, mmio_writes, "writes", "doorbell writes passed on to the NIC")                        \
+	X(T, connections_without_grh, "queue pairs",                                               \
+	  "queue pairs given an address without GRH, which real RoCE refuses")
 
 #define RN_DRIVER_COUNTER_FIELD(T, field, unit, help) RN_COUNTER_FIELD(field, unit, help)
 
@@ -102,7 +104,7 @@ struct rn_pd {
 	struct rn_list link; /* in the client */
 	struct rn_driver_client *client;
 	uint32_t number;
-	uint32_t users; /* MRs and QPs */
+	uint32_t users; /* MRs, QPs and AHs */
 	bool internal;	/* holds the client's CQ rings; no handle of it exists */
 };
 
@@ -164,6 +166,13 @@ struct rn_qp_object {
 	uint16_t stamped_pi; /* see post_stamp.h */
 };
 
+struct rn_ah_object {
+	struct rn_list link; /* in the client */
+	struct rn_driver_client *client;
+	struct rn_pd *pd;
+	uint32_t number;
+};
+
 struct rn_driver_client {
 	struct rn_list link;
 	struct rn_driver *driver;
@@ -179,7 +188,7 @@ struct rn_driver_client {
 	uint32_t put_pages;
 	uint32_t uar_group;
 	struct rn_pd *pd; /* of the CQ rings */
-	struct rn_list pds, mrs, cqs, qps;
+	struct rn_list pds, ahs, mrs, cqs, qps;
 	struct rn_channel_object *channel[RN_DRIVER_CHANNELS_MAX]; /* handle - 1 */
 	struct rn_async async;
 	bool busy; /* a request is under way */
@@ -204,10 +213,11 @@ struct rn_driver {
 	struct rn_icm icm;
 	struct rn_commands commands;
 	struct rn_eq eq[RN_ICM_EQS_MAX];
-	struct rn_ids pds, mpts, cqns, qpns, uars;
+	struct rn_ids pds, ahs, mpts, cqns, qpns, uars;
 	struct rn_buddy mtts;
 	uint8_t *variant; /* last variant byte, per MPT index */
 	struct rn_pd **pd;
+	struct rn_ah_object **ah;
 	struct rn_mkey **mkey; /* by MPT index */
 	struct rn_cq_object **cq;
 	struct rn_qp_object **qp;
@@ -217,6 +227,7 @@ struct rn_driver {
 	uint32_t pd_count, mr_count, channel_count;
 	uint64_t pinned_pages;
 	uint32_t uar_pages;
+	char without_grh[RN_DRIVER_PROGRAM_BYTES]; /* the first program that connected so */
 	int epoll_fd;
 	bool ready;
 	struct rn_driver_counters counters;
@@ -313,7 +324,14 @@ void rn_qp_free(struct rn_qp_object *qp);
 void rn_qp_create_request(struct rn_driver_client *client, const void *request);
 void rn_qp_destroy_request(struct rn_driver_client *client, const void *request);
 
+/* ah.c */
+void rn_ah_free(struct rn_ah_object *ah);
+void rn_ah_create_request(struct rn_driver_client *client, const void *request);
+void rn_ah_destroy_request(struct rn_driver_client *client, const void *request);
+
 /* qp_modify.c */
+/** Is the address in @attr one that the host can reach? 0 or the errno of Linux. */
+int rn_qp_check_address(const struct rn_driver *driver, const struct rn_uapi_qp_attr *attr);
 void rn_qp_modify_request(struct rn_driver_client *client, const void *request);
 void rn_qp_query_request(struct rn_driver_client *client, const void *request);
 

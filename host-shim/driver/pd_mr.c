@@ -1,5 +1,7 @@
 /*
- * Protection domains and memory regions.
+ * Protection domains and memory regions. A handle that is none gives the errno of Linux 6.1 with rdma-core 44:
+ * ENOENT where the call is an ioctl (everything that ends an object, and the creation of queues), EINVAL where it still
+ * is a write (registration, modification and query of queue pairs).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +64,7 @@ void rn_pd_dealloc_request(struct rn_driver_client *client, const void *request)
 	struct rn_pd *pd = rn_pd_find(client, req->handle);
 
 	if (!pd || pd->users) {
-		rn_client_answer(client, pd ? EBUSY : EINVAL, 0);
+		rn_client_answer(client, pd ? EBUSY : ENOENT, 0);
 		return;
 	}
 	rn_pd_free(pd);
@@ -89,13 +91,11 @@ static int check_access(uint32_t access)
 	const uint32_t known = RN_ACCESS_LOCAL_WRITE | RN_ACCESS_REMOTE_WRITE |
 			       RN_ACCESS_REMOTE_READ | RN_ACCESS_REMOTE_ATOMIC;
 
-	if (access & ~known)
-		return EOPNOTSUPP;
 	/* Remote write and atomic need local write (IBA 10.6.3.1, ib_check_mr_access). */
 	if (access & (RN_ACCESS_REMOTE_WRITE | RN_ACCESS_REMOTE_ATOMIC) &&
 	    !(access & RN_ACCESS_LOCAL_WRITE))
 		return EINVAL;
-	return 0;
+	return access & ~known ? EINVAL : 0;
 }
 
 void rn_mr_reg_request(struct rn_driver_client *client, const void *request)
@@ -132,7 +132,7 @@ void rn_mr_dereg_request(struct rn_driver_client *client, const void *request)
 		req->handle >> driver->icm.log_mpts ? NULL : driver->mkey[req->handle];
 
 	if (!mkey || mkey->client != client || !mkey->is_mr)
-		rn_client_answer(client, EINVAL, 0);
+		rn_client_answer(client, ENOENT, 0);
 	else
 		rn_mkey_destroy(mkey, deregistered, client);
 }

@@ -85,7 +85,7 @@ void rn_qp_destroy_request(struct rn_driver_client *client, const void *request)
 	if (qp)
 		rn_qp_release(qp, answer_destroy);
 	else
-		rn_client_answer(client, EINVAL, 0);
+		rn_client_answer(client, ENOENT, 0);
 }
 
 /* --- create: keys of the rings, then the QP --- */
@@ -224,8 +224,11 @@ static struct rn_qp_object *make_qp(struct rn_driver_client *client,
 	uint64_t dbr_pa;
 	uint32_t qpn;
 
+	*error = ENOENT;
+	if (!pd || !send_cq || !recv_cq)
+		return NULL;
 	*error = EINVAL;
-	if (!pd || !send_cq || !recv_cq || !rn_pin_use(client, create->dbr_va, &dbr_pa))
+	if (!rn_pin_use(client, create->dbr_va, &dbr_pa))
 		return NULL;
 	*error = ENOMEM;
 	if (!rn_ids_get(&driver->qpns, &qpn)) {

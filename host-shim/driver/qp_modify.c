@@ -4,6 +4,7 @@
  * ib_core and mlx5.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "driver/address.h"
@@ -90,6 +91,14 @@ static int set_av(const struct rn_driver *driver, struct rn_uapi_qp_attr *now,
 	now->ah_port = attr->ah_port;
 	memcpy(now->dgid, attr->dgid, sizeof(now->dgid));
 	return 0;
+}
+
+int rn_qp_check_address(const struct rn_driver *driver, const struct rn_uapi_qp_attr *attr)
+{
+	struct rn_uapi_qp_attr now;
+	struct rn_hw_qpc config;
+
+	return set_av(driver, &now, attr, &config);
 }
 
 /* --- plain attributes --- */
@@ -223,6 +232,38 @@ static int prepare(struct rn_qp_object *qp, const struct rn_uapi_modify_qp *modi
 	return 0;
 }
 
+/* The kernel's name of a process; programs are asked for it while they wait for an answer, so it is there. */
+static void read_name(pid_t pid, char name[RN_DRIVER_PROGRAM_BYTES])
+{
+	char path[32];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(name, RN_DRIVER_PROGRAM_BYTES, file))
+		snprintf(name, RN_DRIVER_PROGRAM_BYTES, "process %d", (int)pid);
+	if (file)
+		fclose(file);
+	name[strcspn(name, "\n")] = 0;
+}
+
+/* It works here, and the program meets the error on its first real network: somebody should say so. */
+static void note_address(const struct rn_qp_object *qp, const struct rn_uapi_modify_qp *modify)
+{
+	struct rn_driver *driver = qp->client->driver;
+
+	if (!(modify->attr_mask & RN_QP_AV) || qp->attr.is_global)
+		return;
+	driver->counters.connections_without_grh++;
+	if (!driver->without_grh[0])
+		read_name(qp->client->pid, driver->without_grh);
+}
+
+const char *rn_driver_program_without_grh(const struct rn_driver *driver)
+{
+	return driver->without_grh;
+}
+
 static void modified(void *arg, enum rn_cmd_status status, const void *out)
 {
 	struct rn_qp_object *qp = arg;
@@ -236,6 +277,7 @@ static void modified(void *arg, enum rn_cmd_status status, const void *out)
 		qp->config = qp->new_config;
 		if (qp->state == RN_QPS_RESET)
 			qp->failed = false;
+		note_address(qp, (const void *)qp->client->request);
 	}
 	rn_client_answer(qp->client, rn_command_errno(status), qp->qpn);
 }

@@ -21,6 +21,9 @@
 #define RN_ENV_NET                                                                                 \
 	"RNICSIM_NET" /* a.b.hosts: the loopback network of the run, for the preload library */
 
+/* Beside the socket: the hosts' virtual files, made by the preload library, removed with the run's folder. */
+#define RN_RUN_FILES "files"
+
 enum rn_uapi_op {
 	RN_UAPI_ATTACH =
 		1, /* first request; answer carries 3 descriptors: channel memfd, arena memfd, wake eventfd */
@@ -43,7 +46,11 @@ enum rn_uapi_op {
 	RN_UAPI_QUERY_QP,
 	RN_UAPI_DESTROY_QP, /* answer: async events delivered so far */
 	RN_UAPI_OPEN_ASYNC, /* answer carries a descriptor: reads give rn_uapi_async_event records */
+	/* Destroying or deallocating what does not exist gives ENOENT, what others still refer to EBUSY. */
 	RN_UAPI_ATTACH_TIME, /* first and only request of a connection; answer: 1 descriptor, the time page */
+	RN_UAPI_CREATE_AH, /* answer handle; it holds its PD */
+	RN_UAPI_DESTROY_AH,
+	RN_UAPI_QUERY_CLOCK, /* answer: rn_uapi_clock */
 };
 
 struct rn_uapi_req {
@@ -109,6 +116,12 @@ struct rn_uapi_device {
 	uint32_t core_khz;	/* hca_core_clock */
 	uint32_t allow_no_grh; /* 1: an RC connection without GRH is mapped to GID 0 of the destination LID's host */
 	uint32_t blueflame_bytes; /* a lone WQE of at most so many bytes may go through the BlueFlame buffers; 0: none */
+};
+
+/* The NIC's free-running clock: what it stamps completions with. */
+struct rn_uapi_clock {
+	struct rn_uapi_rsp rsp;
+	uint64_t now_ps;
 };
 
 struct rn_uapi_port {
@@ -239,6 +252,13 @@ struct rn_uapi_modify_qp {
 	uint32_t attr_mask;	/* IBV_QP_* */
 	uint32_t reserved;
 	struct rn_uapi_qp_attr attr;
+};
+
+struct rn_uapi_create_ah {
+	struct rn_uapi_req req;
+	uint32_t pd;
+	uint32_t reserved;
+	struct rn_uapi_qp_attr attr; /* the address handle's fields alone */
 };
 
 struct rn_uapi_query_qp_rsp {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "driver/uapi.h"
 
@@ -37,7 +38,8 @@ bool rn_address_is_active(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, read_environment);
+	if (environ)
+		pthread_once(&once, read_environment);
 	return run.active;
 }
 
@@ -56,7 +58,26 @@ in_addr_t rn_address_of_host(unsigned host)
 	return htonl(SIMULATED_NET + host + 1);
 }
 
-/* The IPv4 address in @address (also a mapped one; :: and ::1 count as 0.0.0.0 and 127.0.0.1), host order. */
+/* fe80::ff:fe00:1 and so on: EUI-64 of 02:00:00:00:00:01. */
+struct in6_addr rn_address_ipv6_of_host(unsigned host)
+{
+	struct in6_addr address = {.s6_addr = {0xfe, 0x80, [11] = 0xff, [12] = 0xfe}};
+
+	address.s6_addr[15] = (uint8_t)(host + 1);
+	return address;
+}
+
+static bool is_link_local_of_run(const struct in6_addr *address)
+{
+	const struct in6_addr like = rn_address_ipv6_of_host(address->s6_addr[15] - 1u);
+
+	return IN6_ARE_ADDR_EQUAL(address, &like);
+}
+
+/*
+ * The IPv4 address in @address (also a mapped one; :: and ::1 count as 0.0.0.0 and 127.0.0.1, a host's link-local address as
+ * its IPv4 address), host order.
+ */
 static bool get_ipv4(const struct sockaddr *address, socklen_t bytes, uint32_t *ipv4)
 {
 	const struct sockaddr_in *v4 = (const void *)address;
@@ -74,6 +95,8 @@ static bool get_ipv4(const struct sockaddr *address, socklen_t bytes, uint32_t *
 		*ipv4 = INADDR_LOOPBACK;
 	else if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
 		*ipv4 = ntohl(v6->sin6_addr.s6_addr32[3]);
+	else if (is_link_local_of_run(&v6->sin6_addr))
+		*ipv4 = SIMULATED_NET + v6->sin6_addr.s6_addr[15];
 	else
 		return false;
 	return true;

@@ -52,6 +52,9 @@ void rn_address_to_program(struct sockaddr *address, socklen_t bytes);
 /** IPv4 address of @host as programs see it, network byte order. */
 in_addr_t rn_address_of_host(unsigned host);
 
+/** Its link-local IPv6 address, which follows from its MAC address. */
+struct in6_addr rn_address_ipv6_of_host(unsigned host);
+
 /** The host of this run whose kernel address listens on TCP @port (host order); own host first. False: nobody. */
 bool rn_address_find_listener(unsigned port, unsigned *host);
 

@@ -15,9 +15,21 @@
 	(__extension__({                                                                           \
 		static __typeof__(&(name)) real_;                                                  \
 		if (!real_)                                                                        \
-			*(void **)&real_ = dlvsym(RTLD_NEXT, #name, CONDITION_VERSION);            \
+			*(void **)&real_ = find_next(#name);                                       \
 		real_;                                                                             \
 	}))
+
+/* The next definition is another interposer's (a sanitizer's, without versions), or the C library's of today. */
+static void *find_next(const char *name)
+{
+	void *next = dlsym(RTLD_NEXT, name), *current = dlvsym(RTLD_NEXT, name, CONDITION_VERSION);
+	Dl_info of_next, of_current;
+
+	if (next && current && dladdr(next, &of_next) && dladdr(current, &of_current) &&
+	    of_next.dli_fbase != of_current.dli_fbase)
+		return next;
+	return current ? current : next;
+}
 
 #define SIGNAL_STEP 2 /* the lowest bit of the word is the C library's */
 

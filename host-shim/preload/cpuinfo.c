@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "preload/files/files.h"
 #include "preload/random.h"
 #include "preload/virtual.h"
 
@@ -79,8 +80,10 @@ static FILE *open_fifo(const char *path, const char *mode)
 	return file;
 }
 
-RN_EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
+RN_EXPORT FILE *fopen(const char *restrict name, const char *restrict mode)
 {
+	struct rn_path room;
+	const char *path = rn_files_path(name, &room);
 	FILE *fifo = open_fifo(path, mode);
 
 	if (fifo)
@@ -88,8 +91,10 @@ RN_EXPORT FILE *fopen(const char *restrict path, const char *restrict mode)
 	return replace(RN_REAL(fopen)(path, mode), path);
 }
 
-RN_EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode)
+RN_EXPORT FILE *fopen64(const char *restrict name, const char *restrict mode)
 {
+	struct rn_path room;
+	const char *path = rn_files_path(name, &room);
 	FILE *fifo = open_fifo(path, mode);
 
 	if (fifo)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "preload/descriptors.h"
+#include "preload/files/files.h"
 #include "preload/waits.h"
 
 struct open_look {
@@ -68,8 +69,11 @@ static int open_fifo(int folder, const char *path, int flags)
 	return look.fd;
 }
 
-static int open_any(int folder, const char *path, int flags, mode_t mode)
+static int open_any(int folder, const char *name, int flags, mode_t mode)
 {
+	struct rn_path room;
+	const char *path = rn_files_path_to_open(name, &room, &flags);
+
 	return is_fifo(folder, path, flags) ? open_fifo(folder, path, flags)
 					    : RN_REAL(openat)(folder, path, flags, mode);
 }
@@ -111,8 +115,11 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int folder, const char *path, int flags);
 int __openat64_2(int folder, const char *path, int flags);
 
-RN_EXPORT int __openat_2(int folder, const char *path, int flags)
+RN_EXPORT int __openat_2(int folder, const char *name, int flags)
 {
+	struct rn_path room;
+	const char *path = rn_files_path_to_open(name, &room, &flags);
+
 	return is_fifo(folder, path, flags) ? open_fifo(folder, path, flags)
 					    : RN_REAL(__openat_2)(folder, path, flags);
 }

@@ -61,11 +61,11 @@ bool rn_random_is_source(int fd)
 }
 
 /* The sixteen bytes that the kernel has given the process; the loader has used them already. */
-__attribute__((constructor)) static void replace_auxiliary(void)
+void rn_random_start(void)
 {
 	void *bytes = (void *)getauxval(AT_RANDOM);
 
-	if (rn_virtual_is_on() && bytes)
+	if (bytes)
 		for (unsigned i = 0; i < AUXILIARY_BYTES / sizeof(uint64_t); i++) {
 			const uint64_t word = rn_random_of(8 + i);
 

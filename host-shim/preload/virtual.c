@@ -19,6 +19,7 @@
 #include "driver/uapi.h"
 #include "preload/affinity.h"
 #include "preload/own_signals.h"
+#include "preload/random.h"
 #include "preload/tsc/tsc.h"
 #include "preload/waits.h"
 
@@ -29,8 +30,14 @@ static __thread struct rn_time_slot *own;
 static __thread unsigned native;
 static __thread uint64_t quantum_ps; /* clock at which the others get a turn */
 
+/* Constructors of other libraries may come before this one's: the first call of any kind joins. */
+static bool has_joined;
+static void join(void);
+
 bool rn_virtual_is_on(void)
 {
+	if (__builtin_expect(!has_joined, 0))
+		join();
 	return own && !native && !atomic_load_explicit(&page->dead, memory_order_relaxed);
 }
 
@@ -465,19 +472,53 @@ void rn_virtual_attach_child(uint64_t now_ps)
 	rn_virtual_set_examinable(true);
 }
 
-__attribute__((constructor)) static void join(void)
+static void join(void)
 {
 	const int saved_errno = errno;
 
+	/* Before the C library has its environment there is none of the run's either. */
+	if (has_joined || !environ)
+		return;
+	has_joined = true;
 	rn_affinity_note();
 	attach(0);
 	if (own) {
 		wait_for_baton();
 		rn_tsc_start();
 		rn_spin_start();
+		rn_random_start();
 		rn_virtual_set_examinable(true);
 	}
 	errno = saved_errno;
+}
+
+/* What sanitizers export: set up once, whoever calls first. Their handlers of signals need it. */
+extern void __asan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+extern void __lsan_init(void) __attribute__((weak));
+
+static void set_up_sanitizers(void)
+{
+	if (__asan_init)
+		__asan_init();
+	if (__tsan_init)
+		__tsan_init();
+	if (__lsan_init)
+		__lsan_init();
+	if (__msan_init)
+		__msan_init();
+}
+
+/* This library's constructors come first of all, before the C library's own has stored what it is given. */
+__attribute__((constructor)) static void start(int argc, char **argv, char **environment)
+{
+	(void)argc;
+	(void)argv;
+	if (!environ)
+		environ = environment;
+	set_up_sanitizers();
+	join();
 }
 
 /* --- threads --- */

@@ -73,7 +73,7 @@ static uint64_t inline_total(const struct rn_send_request *request)
 	return total;
 }
 
-/* Data part of the WQE; returns segments used, 0 when there are none, UINT32_MAX when they do not fit. */
+/* Data part of the WQE; returns its bytes, UINT32_MAX when they do not fit. */
 static uint32_t put_data(uint8_t *image, const struct rn_send_request *request, uint32_t room)
 {
 	const uint32_t bytes = request->segment_count * (uint32_t)sizeof(request->segments[0]);
@@ -82,7 +82,16 @@ static uint32_t put_data(uint8_t *image, const struct rn_send_request *request, 
 		return UINT32_MAX;
 	if (bytes)
 		memcpy(image, request->segments, bytes);
-	return request->segment_count;
+	return bytes;
+}
+
+/* What the NIC reads is defined to the last byte: neither the stack nor an earlier WQE of the ring shows in it. */
+static void clear_rest(uint8_t *image, uint32_t used_bytes)
+{
+	const uint32_t rest = used_bytes % RN_WQEBB_BYTES;
+
+	if (rest)
+		memset(image + used_bytes, 0, RN_WQEBB_BYTES - rest);
 }
 
 static uint32_t put_inline(uint8_t *image, const struct rn_send_request *request, uint32_t room)
@@ -102,7 +111,7 @@ static uint32_t put_inline(uint8_t *image, const struct rn_send_request *request
 		memcpy(at, (const void *)(uintptr_t)segment->va, segment->bytes);
 		at += segment->bytes;
 	}
-	return inline_segments(total);
+	return (uint32_t)(at - image);
 }
 
 static void ring_write(struct rn_sq *sq, const uint8_t *image, uint32_t bytes)
@@ -150,22 +159,23 @@ enum rn_post_status rn_sq_post(struct rn_sq *sq, const struct rn_send_request *r
 	uint32_t segments = header_segments(request->opcode);
 	uint8_t *data = image + segments * RN_WQE_SEGMENT_BYTES;
 	const uint32_t room = RN_WQE_MAX_SEGMENTS - segments;
-	uint32_t used, wqebbs;
+	uint32_t bytes, wqebbs;
 
 	if (request->opcode > RN_WQE_SEND_INV)
 		return RN_POST_BAD_OPCODE;
 	if (request->flags & RN_WQE_INLINE)
-		used = put_inline(data, request, room);
+		bytes = put_inline(data, request, room);
 	else
-		used = put_data(data, request, room);
-	if (used == UINT32_MAX)
+		bytes = put_data(data, request, room);
+	if (bytes == UINT32_MAX)
 		return RN_POST_TOO_LONG;
-	segments += used;
+	clear_rest(image, segments * RN_WQE_SEGMENT_BYTES + bytes);
+	segments += (uint32_t)rn_div_ceil(bytes, RN_WQE_SEGMENT_BYTES);
 	wqebbs = segments_to_wqebbs(segments);
 	if (sq->pi - sq->ci + wqebbs > sq->wqebbs || sq->posted - sq->retired >= sq->max_wqes)
 		return RN_POST_FULL;
 	put_headers(image, sq, request, segments);
-	ring_write(sq, image, segments * RN_WQE_SEGMENT_BYTES);
+	ring_write(sq, image, wqebbs * RN_WQEBB_BYTES);
 	remember(sq, request, wqebbs);
 	sq->pi += wqebbs;
 	sq->posted++;

@@ -1,5 +1,5 @@
 /*
- * Address handles: plain data, used when UD comes.
+ * Address handles. The driver has checked the address and knows which protection domain each one holds.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,30 +13,53 @@ struct ah {
 	struct ibv_ah_attr attr;
 };
 
+static int create_call(struct ah *ah)
+{
+	const struct ibv_ah_attr *attr = &ah->attr;
+	struct rn_uapi_create_ah req = {
+		.req.op = RN_UAPI_CREATE_AH,
+		.pd = ah->ibv.pd->handle,
+		.attr = {.is_global = attr->is_global,
+			 .sgid_index = attr->grh.sgid_index,
+			 .hop_limit = attr->grh.hop_limit,
+			 .traffic_class = attr->grh.traffic_class,
+			 .flow_label = attr->grh.flow_label,
+			 .dlid = attr->dlid,
+			 .sl = attr->sl,
+			 .ah_port = attr->port_num},
+	};
+	struct rn_uapi_rsp rsp;
+	int error;
+
+	memcpy(req.attr.dgid, attr->grh.dgid.raw, sizeof(req.attr.dgid));
+	error = rn_conn_call(rn_conn_of(ah->ibv.context), &req, sizeof(req), &rsp, sizeof(rsp));
+	ah->ibv.handle = rsp.handle;
+	return error;
+}
+
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	const struct rn_uapi_port *port = &rn_conn_of(pd->context)->port;
-	struct ah *ah;
+	struct ah *ah = calloc(1, sizeof(*ah));
 
-	if (attr->port_num != 1 ||
-	    (port->link_layer == IBV_LINK_LAYER_ETHERNET && !attr->is_global) ||
-	    (attr->is_global && attr->grh.sgid_index >= port->gid_tbl_len)) {
-		errno = EINVAL;
-		return NULL;
-	}
-	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return NULL;
 	ah->ibv.context = pd->context;
 	ah->ibv.pd = pd;
 	ah->attr = *attr;
+	if (create_call(ah)) {
+		free(ah);
+		return NULL;
+	}
 	return &ah->ibv;
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-	free(ah);
-	return 0;
+	const int error = rn_simple_call(rn_conn_of(ah->context), RN_UAPI_DESTROY_AH, ah->handle);
+
+	if (!error)
+		free(ah);
+	return error;
 }
 
 static int find_gid(struct ibv_context *context, uint8_t port, const union ibv_gid *gid)
@@ -144,5 +167,5 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 		memcpy(eth_mac, mac, sizeof(mac));
 		return 0;
 	}
-	return EINVAL;
+	return rn_return(EINVAL);
 }

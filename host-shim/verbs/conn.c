@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "verbs/early.h"
 #include "verbs/pin.h"
 #include "verbs/virtual_time.h"
 #include "verbs/wait.h"
@@ -121,6 +121,7 @@ int rn_conn_call_fds(struct rn_conn *conn, void *req, size_t req_bytes, void *rs
 {
 	struct rn_uapi_req *head = req;
 	struct rn_uapi_rsp *answer = rsp;
+	const int saved_errno = errno;
 	int error;
 
 	for (unsigned i = 0; fds && i < fd_count; i++)
@@ -136,6 +137,7 @@ int rn_conn_call_fds(struct rn_conn *conn, void *req, size_t req_bytes, void *rs
 	else
 		error = answer->error;
 	pthread_mutex_unlock(&conn->call_lock);
+	errno = error ? error : saved_errno;
 	return error;
 }
 
@@ -215,35 +217,6 @@ int rn_conn_blueflame(struct rn_conn *conn, uint32_t page, const uint8_t *image,
 }
 
 /* ---- connecting ---- */
-
-static int connect_socket(void)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	const char *path = getenv(RN_ENV_SOCKET);
-	const size_t len = path ? strlen(path) : 0;
-	int fd;
-
-	if (len == 0 || len >= sizeof(addr.sun_path)) {
-		errno = len ? ENAMETOOLONG : ENODEV;
-		return -1;
-	}
-	memcpy(addr.sun_path, path, len);
-	if (path[0] == '@')
-		addr.sun_path[0] = 0;
-	rn_vt_settle();
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	if (connect(fd, (const struct sockaddr *)&addr,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + (path[0] != '@')))) {
-		const int error = errno;
-
-		close(fd);
-		errno = error;
-		return -1;
-	}
-	return fd;
-}
 
 static int map_channel(struct rn_conn *conn, int channel_fd, uint64_t bytes)
 {
@@ -329,6 +302,7 @@ static void before_fork(void)
 	conn = process_conn;
 	if (!conn)
 		return;
+	pthread_mutex_lock(&conn->rings.lock);
 	rn_pin_fork_prepare(conn->pin);
 	pthread_mutex_lock(&conn->call_lock);
 	pthread_mutex_lock(&conn->bar_lock);
@@ -352,6 +326,7 @@ static void after_fork_parent(void)
 		pthread_mutex_unlock(&conn->bar_lock);
 		pthread_mutex_unlock(&conn->call_lock);
 		rn_pin_fork_parent(conn->pin);
+		pthread_mutex_unlock(&conn->rings.lock);
 	}
 	pthread_mutex_unlock(&process_lock);
 }
@@ -374,6 +349,7 @@ static void after_fork_child(void)
 	pthread_mutex_init(&conn->call_lock, NULL);
 	pthread_mutex_init(&conn->bar_lock, NULL);
 	pthread_mutex_init(&conn->registry.lock, NULL);
+	pthread_mutex_init(&conn->rings.lock, NULL);
 	close_fd(&fork_pipe[0]);
 	close_fd(&fork_pipe[1]); /* lets the parent go on */
 }
@@ -391,7 +367,10 @@ static struct rn_conn *conn_new(void)
 	if (!conn)
 		return NULL;
 	conn->wake_fd = conn->arena_fd = conn->async_fd = -1;
-	conn->fd = connect_socket();
+	rn_vt_settle();
+	conn->fd = rn_early_take();
+	if (conn->fd < 0)
+		conn->fd = rn_early_connect();
 	if (conn->fd < 0) {
 		free(conn);
 		return NULL;
@@ -399,6 +378,7 @@ static struct rn_conn *conn_new(void)
 	pthread_mutex_init(&conn->call_lock, NULL);
 	pthread_mutex_init(&conn->bar_lock, NULL);
 	rn_registry_init(&conn->registry);
+	rn_rings_init(&conn->rings);
 	error = set_up(conn);
 	if (error) {
 		tear_down(conn);

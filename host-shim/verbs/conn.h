@@ -15,6 +15,7 @@
 #include "driver/uapi.h"
 #include "hw/gen/rnic_hw.h"
 #include "verbs/registry.h"
+#include "verbs/ring.h"
 
 struct rn_pin;
 
@@ -38,6 +39,7 @@ struct rn_conn {
 	struct rn_uapi_port port;
 	struct rn_pin *pin;
 	struct rn_registry registry;
+	struct rn_rings rings;
 };
 
 /** One posted write to a doorbell page. */
@@ -63,7 +65,8 @@ void rn_conn_put(struct rn_conn *conn);
  * Send @req (its bytes field is filled in here) and wait for the answer.
  * @rsp: struct rn_uapi_rsp and what follows; at most @rsp_bytes are kept, the rest reads as zero
  * @fds: room for @fd_count descriptors of the answer, -1 where none came; may be NULL
- * Returns 0, the driver's errno, EIO when the simulator is gone, ENODEV in a child after fork.
+ * Returns 0, the driver's errno, EIO when the simulator is gone, ENODEV in a child after fork; what it returns stands in
+ * errno too, and success leaves errno alone.
  */
 int rn_conn_call(struct rn_conn *conn, void *req, size_t req_bytes, void *rsp, size_t rsp_bytes);
 int rn_conn_call_fds(struct rn_conn *conn, void *req, size_t req_bytes, void *rsp, size_t rsp_bytes,

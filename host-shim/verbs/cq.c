@@ -123,14 +123,24 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 struct ibv_cq_ex *rn_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	struct rn_verbs_cq *cq;
+	uint64_t epoch_ns = 0;
 
 	if (attr->wc_flags & ~(uint64_t)RN_CQ_EX_FLAGS) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
+	if (attr->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) {
+		const int error = rn_clock_find_epoch(rn_conn_of(context), &epoch_ns);
+
+		if (error) {
+			errno = error;
+			return NULL;
+		}
+	}
 	cq = create(context, attr);
 	if (!cq)
 		return NULL;
+	cq->epoch_ns = epoch_ns;
 	rn_cq_set_ex_ops(cq);
 	return &cq->ex;
 }
@@ -143,12 +153,12 @@ int rn_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 	int error;
 
 	if (rn_conn_is_dead(cq->conn))
-		return EIO;
+		return rn_return(EIO);
 	pthread_mutex_lock(&cq->lock);
 	arm = rn_cq_arm(&cq->queue, solicited_only != 0);
 	error = rn_conn_mmio(cq->conn, cq->uar_page, &write, 1);
 	pthread_mutex_unlock(&cq->lock);
-	return error;
+	return rn_return(error);
 }
 
 /* Every event that the program was given must have been acknowledged before its object may go. */

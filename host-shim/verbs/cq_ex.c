@@ -36,9 +36,9 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	int error;
 
 	if (attr->comp_mask)
-		return EINVAL;
+		return rn_return(EINVAL);
 	if (rn_conn_is_dead(cq->conn))
-		return EIO;
+		return rn_return(EIO);
 	lock(cq);
 	error = take(cq);
 	if (!error) {
@@ -47,7 +47,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	}
 	unlock(cq);
 	if (rn_cq_miss(cq, &again))
-		return EIO;
+		return rn_return(EIO);
 	if (again) {
 		lock(cq);
 		error = take(cq);
@@ -119,18 +119,14 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 	return of(ex)->current.dlid_path_bits;
 }
 
-/* The NIC's clock in ticks of hca_core_clock. */
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
-	const uint64_t ns = of(ex)->current_ps / 1000;
-	const uint64_t khz = of(ex)->conn->device.core_khz;
-
-	return ns / 1000000 * khz + ns % 1000000 * khz / 1000000;
+	return rn_clock_ticks(of(ex)->conn, of(ex)->current_ps);
 }
 
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
-	return of(ex)->current_ps / 1000;
+	return of(ex)->epoch_ns + of(ex)->current_ps / 1000;
 }
 
 void rn_cq_set_ex_ops(struct rn_verbs_cq *cq)

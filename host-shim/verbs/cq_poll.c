@@ -131,11 +131,15 @@ int rn_poll_cq(struct ibv_cq *ibv, int count, struct ibv_wc *wc)
 	int n;
 
 	/* In a child after fork the locks may have been held by threads that do not exist here. */
-	if (rn_conn_is_dead(cq->conn))
+	if (rn_conn_is_dead(cq->conn) || count < 0) {
+		errno = rn_conn_is_dead(cq->conn) ? EIO : EINVAL;
 		return -1;
+	}
 	n = take(cq, count, wc);
-	if (n == 0 && count > 0 && rn_cq_miss(cq, &again))
+	if (n == 0 && count > 0 && rn_cq_miss(cq, &again)) {
+		errno = EIO;
 		return -1;
+	}
 	if (again)
 		n = take(cq, count, wc);
 	rn_cq_charge_poll((unsigned)n);

@@ -62,7 +62,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 	}
 	pthread_mutex_unlock(&ibv->context->mutex);
 	if (error)
-		return error;
+		return rn_return(error);
 	close(ibv->fd);
 	free(channel);
 	return 0;

@@ -19,7 +19,7 @@ enum rn_mem_kind {
 	RN_MEM_READ_ONLY,
 	RN_MEM_OTHER,	/* readable and writable, but not to be swapped */
 	RN_MEM_PRIVATE, /* private memory that can be swapped */
-	RN_MEM_ARENA,	/* a mapping of the arena */
+	RN_MEM_ARENA,	/* a mapping of the arena, whatever its protection */
 };
 
 struct rn_vma {
@@ -43,10 +43,16 @@ bool rn_maps_walk(uint64_t from, bool (*visit)(void *user, const struct rn_vma *
 
 /**
  * Classify @pages pages from @va on into @kind. For arena pages @offset (if not NULL) gets the page's offset
- * in the arena.
+ * in the arena; @protection (if not NULL) gets each page's PROT_* bits. False: no /proc.
  */
 bool rn_maps_classify(uint64_t va, unsigned pages, const struct rn_maps_arena *arena, uint8_t *kind,
-		      uint64_t *offset);
+		      uint64_t *offset, uint8_t *protection);
+
+/** Whether rn_maps_classify() costs the same however many mappings the process has (Linux 6.11). */
+bool rn_maps_is_quick(void);
+
+/** For tests: false makes this kernel an older one. */
+void rn_maps_allow_query(bool allowed);
 
 /** Number of mappings of the process; 0 without /proc. */
 size_t rn_maps_count(void);

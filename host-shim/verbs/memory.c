@@ -1,10 +1,9 @@
 /*
- * Protection domains, memory regions, and the memory of rings.
+ * Protection domains and memory regions.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "verbs/maps.h"
 #include "verbs/objects.h"
@@ -13,33 +12,10 @@
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC)
-
-int rn_ring_new(struct rn_conn *conn, size_t bytes, struct rn_ring *ring)
-{
-	const size_t total = bytes + RN_PAGE_BYTES;
-	uint8_t *base =
-		mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int error;
-
-	if (base == MAP_FAILED)
-		return ENOMEM;
-	error = rn_pin_range(conn->pin, base, total, RN_PIN_OWN | RN_PIN_WRITE);
-	if (error) {
-		munmap(base, total);
-		return error;
-	}
-	*ring = (struct rn_ring){.base = base, .bytes = total, .dbr = base + bytes};
-	return 0;
-}
-
-void rn_ring_free(struct rn_conn *conn, struct rn_ring *ring)
-{
-	if (!ring->base)
-		return;
-	rn_unpin_discard(conn->pin, ring->base, ring->bytes);
-	munmap(ring->base, ring->bytes);
-	ring->base = NULL;
-}
+/* Allowed, and nothing here depends on them: windows are not there to be bound, huge pages are pinned as small ones. */
+#define ACCESS_WITHOUT_EFFECT (IBV_ACCESS_ZERO_BASED | IBV_ACCESS_MW_BIND | IBV_ACCESS_HUGETLB)
+/* Access that devices without on-demand paging and flush refuse; the latter's bits are newer than Debian's header. */
+#define ACCESS_REFUSED (IBV_ACCESS_ON_DEMAND | 1u << 8 | 1u << 9)
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
@@ -61,8 +37,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	return &pd->ibv;
 }
 
-/* An object whose driver is gone, or that belongs to the parent process, is freed without complaint. */
-static int simple_call(struct rn_conn *conn, uint32_t op, uint32_t handle)
+int rn_simple_call(struct rn_conn *conn, uint32_t op, uint32_t handle)
 {
 	struct rn_uapi_req req = {.op = op, .handle = handle};
 	struct rn_uapi_rsp rsp;
@@ -73,7 +48,7 @@ static int simple_call(struct rn_conn *conn, uint32_t op, uint32_t handle)
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
-	const int error = simple_call(rn_conn_of(pd->context), RN_UAPI_DEALLOC_PD, pd->handle);
+	const int error = rn_simple_call(rn_conn_of(pd->context), RN_UAPI_DEALLOC_PD, pd->handle);
 
 	if (!error)
 		free(pd);
@@ -97,30 +72,44 @@ static int reg_call(struct rn_conn *conn, struct rn_mr *mr, uint64_t iova, unsig
 	return error;
 }
 
+/* What Linux's ib_check_mr_access says, in its order. */
 static int check_access(unsigned access)
 {
-	if (access & ~(unsigned)(ACCESS_KNOWN | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_MW_BIND |
-				 IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND))
-		return EINVAL;
-	if (access & (IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND))
-		return EOPNOTSUPP;
 	/* Remote writing without local writing makes no sense to the hardware (IBA 10.6.3). */
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		return EINVAL;
-	return 0;
+	if (access & ~(unsigned)(ACCESS_KNOWN | ACCESS_WITHOUT_EFFECT | ACCESS_REFUSED))
+		return EINVAL;
+	return access & ACCESS_REFUSED ? EOPNOTSUPP : 0;
+}
+
+/* Memory that the NIC may be asked to write must be writable (ib_access_writable). */
+static unsigned pin_flags(unsigned access)
+{
+	return access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND) ? RN_PIN_WRITE : 0;
+}
+
+/* As ib_umem_get: nothing to pin, and a range that runs over the end of the address space, are wrong arguments. */
+static int check_range(const struct rn_mr *mr)
+{
+	const uint64_t start = (uint64_t)(uintptr_t)mr->pinned;
+	const uint64_t end = start + mr->pinned_bytes;
+
+	return mr->pinned_bytes && end >= start && end <= UINT64_MAX - RN_PAGE_BYTES ? 0 : EINVAL;
 }
 
 static int register_region(struct rn_conn *conn, struct rn_mr *mr, uint64_t iova, unsigned access)
 {
-	const unsigned flags = access & IBV_ACCESS_LOCAL_WRITE ? RN_PIN_WRITE : 0;
 	int error = check_access(access);
 
+	if (!error)
+		error = check_range(mr);
 	if (error)
 		return error;
 	if (access & IBV_ACCESS_ZERO_BASED)
 		iova = 0;
-	error = rn_pin_range(conn->pin, mr->pinned, mr->pinned_bytes, flags);
+	error = rn_pin_range(conn->pin, mr->pinned, mr->pinned_bytes, pin_flags(access));
 	if (error)
 		return error;
 	error = reg_call(conn, mr, iova, access & ACCESS_KNOWN);
@@ -168,7 +157,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 {
 	struct rn_mr *mr = (struct rn_mr *)(void *)ibv;
 	struct rn_conn *conn = rn_conn_of(ibv->context);
-	const int error = simple_call(conn, RN_UAPI_DEREG_MR, ibv->handle);
+	const int error = rn_simple_call(conn, RN_UAPI_DEREG_MR, ibv->handle);
 
 	if (error)
 		return error;

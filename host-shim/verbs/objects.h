@@ -6,6 +6,7 @@
 #ifndef RN_VERBS_OBJECTS_H
 #define RN_VERBS_OBJECTS_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +16,14 @@
 #include "queue/wqe.h"
 #include "verbs/conn.h"
 #include "verbs/export.h"
+
+/** What a verb that returns an errno leaves behind: the same in errno, as a failed system call would; 0 leaves it alone. */
+static inline int rn_return(int error)
+{
+	if (error)
+		errno = error;
+	return error;
+}
 
 #define RN_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
@@ -47,13 +56,6 @@ struct rn_mr {
 	size_t pinned_bytes;
 };
 
-/* Ring memory: the rings, then one page whose first bytes are the doorbell record. */
-struct rn_ring {
-	uint8_t *base;
-	size_t bytes;
-	void *dbr;
-};
-
 struct rn_verbs_cq {
 	union {
 		struct ibv_cq ibv;
@@ -70,6 +72,7 @@ struct rn_verbs_cq {
 	bool single_threaded;
 	struct ibv_wc current; /* of start_poll and next_poll */
 	uint64_t current_ps;
+	uint64_t epoch_ns; /* CLOCK_REALTIME at simulated time 0, where completions carry it */
 };
 
 struct rn_verbs_qp {
@@ -119,9 +122,11 @@ static inline struct rn_verbs_qp *rn_qp_of(struct ibv_qp *ibv)
 	return (struct rn_verbs_qp *)(void *)ibv;
 }
 
-/** Allocate and pin ring memory of @bytes (whole pages) and a doorbell record. 0 or an errno. */
-int rn_ring_new(struct rn_conn *conn, size_t bytes, struct rn_ring *ring);
-void rn_ring_free(struct rn_conn *conn, struct rn_ring *ring);
+/**
+ * A call that takes a handle and gives nothing. 0 or an errno; an object whose driver is gone, or that belongs to the
+ * parent process, goes without complaint.
+ */
+int rn_simple_call(struct rn_conn *conn, uint32_t op, uint32_t handle);
 
 /* ops.c: fill a context's tables. */
 void rn_context_set_ops(struct rn_context *context);
@@ -137,6 +142,13 @@ int rn_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
 		  size_t attr_bytes);
 struct ibv_qp *rn_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 struct ibv_cq_ex *rn_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+
+/* clock.c */
+/** What the NIC's clock shows at simulated time @ps. */
+uint64_t rn_clock_ticks(const struct rn_conn *conn, uint64_t ps);
+/** CLOCK_REALTIME at simulated time 0, in ns; in free-run as of this call (the two clocks drift apart). 0 or an errno. */
+int rn_clock_find_epoch(struct rn_conn *conn, uint64_t *epoch_ns);
+int rn_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 
 /* events.c */
 /** The driver's handle of a completion channel. */

@@ -16,26 +16,26 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *mw_bind)
 {
 	(void)qp, (void)mw, (void)mw_bind;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 static int dealloc_mw(struct ibv_mw *mw)
 {
 	(void)mw;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	(void)srq;
 	*bad_wr = wr;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 static int close_xrcd(struct ibv_xrcd *xrcd)
 {
 	(void)xrcd;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 void rn_context_set_ops(struct rn_context *context)
@@ -55,5 +55,6 @@ void rn_context_set_ops(struct rn_context *context)
 	verbs->query_device_ex = rn_query_device_ex;
 	verbs->create_cq_ex = rn_create_cq_ex;
 	verbs->create_qp_ex = rn_create_qp_ex;
+	verbs->query_rt_values = rn_query_rt_values;
 	verbs->close_xrcd = close_xrcd;
 }

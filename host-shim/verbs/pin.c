@@ -3,38 +3,36 @@
  * PIN, exchange, (driver's object); then (object gone), exchange back what nobody needs, UNPIN.
  *
  * Pages that cannot be brought back for want of memory stay in their frames, which then stay pinned: the
- * program's memory is right in any case.
+ * program's memory is right in any case. So do pages that cannot be brought back because other threads may write to them; and
+ * where that is so when they are pinned, they stay where they are.
  */
 #include "verbs/pin.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "verbs/conn.h"
 #include "verbs/maps.h"
 #include "verbs/pin_all.h"
+#include "verbs/pin_room.h"
 #include "verbs/pin_table.h"
+#include "verbs/raw.h"
 #include "verbs/swap.h"
+#include "verbs/touch.h"
 
 /* Pages of one request: the answer's runs, one a page at worst, fit into a message. */
 #define PIECE_PAGES 1024u
 #define BITMAP_BYTES (PIECE_PAGES / 8)
-
-/* Mappings kept free for the program, and for copying back. */
-#define SPARE_MAPS 256u
 
 struct rn_pin {
 	struct rn_conn *conn;
 	pthread_mutex_t lock;
 	struct rn_pin_table table;
 	struct rn_maps_arena arena;
-	size_t max_maps;
+	struct rn_pin_room room;
 };
 
 /* A part of a range that one request covers. */
@@ -42,25 +40,14 @@ struct piece {
 	uint64_t va;
 	unsigned pages;
 	unsigned flags;
-	uint8_t kind[PIECE_PAGES]; /* enum rn_mem_kind */
+	bool stays;			 /* private pages cannot be exchanged now */
+	uint8_t kind[PIECE_PAGES];	 /* enum rn_mem_kind */
+	uint8_t protection[PIECE_PAGES]; /* PROT_* */
 	uint64_t offset[PIECE_PAGES];
+	uint64_t moved[PIECE_PAGES]; /* arena offsets of pages that are not where they were pinned */
 	unsigned runs;
 	struct rn_uapi_run run[PIECE_PAGES];
 };
-
-static size_t read_max_maps(void)
-{
-	char text[32] = {0};
-	const int fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-	size_t limit = 65530;
-
-	if (fd < 0)
-		return limit;
-	if (read(fd, text, sizeof(text) - 1) > 0)
-		limit = strtoul(text, NULL, 10);
-	close(fd);
-	return limit;
-}
 
 struct rn_pin *rn_pin_new(struct rn_conn *conn)
 {
@@ -69,7 +56,7 @@ struct rn_pin *rn_pin_new(struct rn_conn *conn)
 	if (!pin)
 		return NULL;
 	pin->conn = conn;
-	pin->max_maps = read_max_maps();
+	rn_pin_room_init(&pin->room);
 	pthread_mutex_init(&pin->lock, NULL);
 	if (!rn_maps_identify(conn->arena_fd, &pin->arena)) {
 		free(pin);
@@ -90,14 +77,39 @@ static bool bit(const uint8_t *map, unsigned index)
 
 /* ---- PIN ---- */
 
+/* May the NIC do with page @index what it is pinned for? As for a program, protection decides. */
+static bool is_allowed(const struct piece *piece, unsigned index)
+{
+	const int needed = piece->flags & RN_PIN_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
+	const uint8_t kind = piece->kind[index];
+
+	if (kind == RN_MEM_ARENA)
+		return (piece->protection[index] & needed) == needed;
+	return kind > RN_MEM_NO_ACCESS &&
+	       (kind != RN_MEM_READ_ONLY || !(piece->flags & RN_PIN_WRITE));
+}
+
+/* Pages that stay must be there: others are copied, which shows it. */
+static bool is_touched(const struct piece *piece, unsigned index)
+{
+	return piece->kind[index] == RN_MEM_READ_ONLY || piece->kind[index] == RN_MEM_OTHER;
+}
+
 static int check_kinds(const struct piece *piece)
 {
-	for (unsigned i = 0; i < piece->pages; i++) {
-		const uint8_t kind = piece->kind[i];
+	unsigned at = 0;
 
-		if (kind <= RN_MEM_NO_ACCESS ||
-		    (kind == RN_MEM_READ_ONLY && (piece->flags & RN_PIN_WRITE)))
+	for (unsigned i = 0; i < piece->pages; i++)
+		if (!is_allowed(piece, i))
 			return EFAULT;
+	while (at < piece->pages) {
+		unsigned n = 0;
+
+		while (at + n < piece->pages && is_touched(piece, at + n))
+			n++;
+		if (n && rn_touch_pages(page_va(piece, at), n, piece->flags & RN_PIN_WRITE))
+			return EFAULT;
+		at += n ? n : 1;
 	}
 	return 0;
 }
@@ -108,10 +120,10 @@ static int classify(struct rn_pin *pin, struct piece *piece)
 		memset(piece->kind, RN_MEM_PRIVATE, piece->pages);
 		return 0;
 	}
-	if (!rn_maps_classify(piece->va, piece->pages, &pin->arena, piece->kind, piece->offset)) {
-		memset(piece->kind, RN_MEM_OTHER, piece->pages); /* no /proc: the slow way works */
-		return 0;
-	}
+	/* Without /proc the slow way works. */
+	if (!rn_maps_classify(piece->va, piece->pages, &pin->arena, piece->kind, piece->offset,
+			      piece->protection))
+		memset(piece->kind, RN_MEM_OTHER, piece->pages);
 	return check_kinds(piece);
 }
 
@@ -119,7 +131,7 @@ static int classify(struct rn_pin *pin, struct piece *piece)
 static bool is_swappable(const struct rn_pin *pin, const struct piece *piece, unsigned index)
 {
 	if (piece->kind[index] == RN_MEM_PRIVATE)
-		return true;
+		return !piece->stays;
 	return piece->kind[index] == RN_MEM_ARENA &&
 	       rn_pin_table_find(&pin->table, page_va(piece, index)) == piece->offset[index];
 }
@@ -166,16 +178,6 @@ static bool needs_swap(const struct piece *piece, const struct rn_uapi_run *run,
 	return run->arena_offset != UINT64_MAX && piece->kind[index] == RN_MEM_PRIVATE;
 }
 
-static bool has_map_room(const struct rn_pin *pin, const struct piece *piece)
-{
-	const size_t known = 2 * pin->table.count + 2 * piece->runs + SPARE_MAPS;
-
-	/* Counting takes a while with tens of thousands of mappings: only when it may matter. */
-	if (known < pin->max_maps / 4)
-		return true;
-	return rn_maps_count() + 2 * piece->runs + SPARE_MAPS < pin->max_maps;
-}
-
 /*
  * The C library grows a large block with mremap, which would extend a single mapping into frames that belong to
  * somebody else. A different read-ahead hint on the last page makes it two mappings, for which mremap
@@ -184,8 +186,8 @@ static bool has_map_room(const struct rn_pin *pin, const struct piece *piece)
 static void forbid_growth(uint64_t va, unsigned pages)
 {
 	if (pages > 1)
-		madvise((void *)(uintptr_t)(va + (uint64_t)(pages - 1) * RN_PAGE_BYTES),
-			RN_PAGE_BYTES, MADV_RANDOM);
+		rn_raw_madvise((void *)(uintptr_t)(va + (uint64_t)(pages - 1) * RN_PAGE_BYTES),
+			       RN_PAGE_BYTES, MADV_RANDOM);
 }
 
 /* Exchange [first, first + pages) of the piece for frames from @offset on. */
@@ -198,12 +200,11 @@ static int swap_part(struct rn_pin *pin, const struct piece *piece, unsigned fir
 	if (offset % RN_PAGE_BYTES || offset > pin->conn->arena_bytes ||
 	    (uint64_t)pages * RN_PAGE_BYTES > pin->conn->arena_bytes - offset)
 		return EIO;
-	error = rn_swap_in(va, pages, pin->conn->arena_fd, offset);
+	error = rn_swap_in(va, pages, pin->conn->arena_fd, offset, piece->flags & RN_PIN_OWN);
 	if (error)
 		return error;
-	rn_pin_table_remove(&pin->table, va, pages);
-	rn_pin_table_insert(&pin->table,
-			    (struct rn_pin_run){.va = va, .offset = offset, .pages = pages});
+	rn_pin_room_take(&pin->room);
+	rn_pin_table_set(&pin->table, va, offset, pages);
 	if (piece->runs == 1)
 		forbid_growth(va, pages);
 	return 0;
@@ -233,12 +234,32 @@ static int swap_run(struct rn_pin *pin, const struct piece *piece, unsigned firs
 	return 0;
 }
 
+/* Runs of which something has to be exchanged. */
+static unsigned count_exchanges(const struct piece *piece)
+{
+	unsigned count = 0, page = 0;
+
+	for (unsigned i = 0; i < piece->runs; i++) {
+		const unsigned end = page + piece->run[i].pages;
+
+		while (page < end && page < piece->pages &&
+		       !needs_swap(piece, &piece->run[i], page))
+			page++;
+		count += page < end && page < piece->pages;
+		page = end;
+	}
+	return count;
+}
+
 static int swap_piece(struct rn_pin *pin, const struct piece *piece)
 {
 	unsigned first = 0;
 
-	if (!has_map_room(pin, piece) ||
-	    !rn_pin_table_reserve(&pin->table, 2 * (size_t)piece->runs + 2 * (size_t)piece->pages))
+	const unsigned exchanges = count_exchanges(piece);
+
+	if (exchanges && !rn_pin_room_has(&pin->room, exchanges))
+		return ENOMEM;
+	if (!rn_pin_table_reserve(&pin->table, piece->va, piece->pages))
 		return ENOMEM;
 	for (unsigned i = 0; i < piece->runs; i++) {
 		const struct rn_uapi_run *run = &piece->run[i];
@@ -278,22 +299,52 @@ static bool is_still_ours(const struct rn_pin *pin, const struct piece *piece, u
 	       piece->offset[index] == offset;
 }
 
+/* Pages from @at on that come back together: theirs, mapped with one protection. */
+static unsigned back_together(const struct rn_pin *pin, const struct piece *piece, unsigned at,
+			      const uint8_t last[BITMAP_BYTES])
+{
+	unsigned n = 0;
+
+	while (at + n < piece->pages && bit(last, at + n) && is_still_ours(pin, piece, at + n) &&
+	       piece->protection[at + n] == piece->protection[at])
+		n++;
+	return n;
+}
+
 /* Bring back the pages whose bit is set in @last; a page that stays for want of memory loses its bit. */
 static void copy_back(struct rn_pin *pin, const struct piece *piece, uint8_t last[BITMAP_BYTES])
 {
 	unsigned at = 0;
 
 	while (at < piece->pages) {
-		unsigned n = 0;
+		const unsigned n = back_together(pin, piece, at, last);
 
-		while (at + n < piece->pages && bit(last, at + n) &&
-		       is_still_ours(pin, piece, at + n))
-			n++;
-		if (n && rn_swap_out(page_va(piece, at), n))
+		if (n && rn_pin_back(page_va(piece, at), n, piece->protection[at]))
 			for (unsigned i = at; i < at + n; i++)
 				last[i / 8] &= (uint8_t) ~(1u << (i % 8));
 		at += n ? n : 1;
 	}
+}
+
+/*
+ * Pages that the program has moved away (mremap) still are its memory, and come back where they are now; those that it has
+ * unmapped are nowhere. When one of them has to stay, all keep their frames.
+ */
+static void copy_moved_back(struct rn_pin *pin, struct piece *piece, uint8_t last[BITMAP_BYTES])
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < piece->pages; i++) {
+		const uint64_t offset = rn_pin_table_find(&pin->table, page_va(piece, i));
+
+		if (bit(last, i) && offset != UINT64_MAX && !is_still_ours(pin, piece, i))
+			piece->moved[count++] = offset;
+	}
+	if (!count || rn_pin_moved_back(&pin->arena, piece->moved, count))
+		return;
+	for (unsigned i = 0; i < piece->pages; i++)
+		if (!is_still_ours(pin, piece, i))
+			last[i / 8] &= (uint8_t) ~(1u << (i % 8));
 }
 
 /* Release the whole piece, save pages that had to stay in their frames (@keep): these stay pinned. */
@@ -317,8 +368,6 @@ static void unpin_piece(struct rn_pin *pin, struct piece *piece, bool discard)
 	uint8_t wanted[BITMAP_BYTES], last[BITMAP_BYTES];
 	bool keep[PIECE_PAGES];
 
-	if (!rn_pin_table_reserve(&pin->table, PIECE_PAGES))
-		return; /* the pages stay where they are */
 	if (ask_last(pin, piece->va, piece->pages, wanted)) {
 		if (!rn_conn_is_dead(pin->conn))
 			return; /* something on the NIC still refers to them */
@@ -326,13 +375,15 @@ static void unpin_piece(struct rn_pin *pin, struct piece *piece, bool discard)
 	}
 	memcpy(last, wanted, sizeof(last));
 	if (!discard) {
-		rn_maps_classify(piece->va, piece->pages, &pin->arena, piece->kind, piece->offset);
+		rn_maps_classify(piece->va, piece->pages, &pin->arena, piece->kind, piece->offset,
+				 piece->protection);
+		copy_moved_back(pin, piece, last);
 		copy_back(pin, piece, last);
 	}
 	for (unsigned i = 0; i < piece->pages; i++) {
 		keep[i] = bit(wanted, i) && !bit(last, i);
 		if (bit(last, i))
-			rn_pin_table_remove(&pin->table, page_va(piece, i), 1);
+			rn_pin_table_clear(&pin->table, page_va(piece, i), 1);
 	}
 	release_except(pin, piece, keep);
 }
@@ -341,15 +392,13 @@ static void unpin_piece(struct rn_pin *pin, struct piece *piece, bool discard)
 
 static struct piece *piece_new(void)
 {
-	struct piece *piece = mmap(NULL, sizeof(*piece), PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return piece == MAP_FAILED ? NULL : piece;
+	return rn_raw_mmap(NULL, sizeof(struct piece), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 static void piece_free(struct piece *piece)
 {
-	munmap(piece, sizeof(*piece));
+	rn_raw_munmap(piece, sizeof(*piece));
 }
 
 static uint64_t hull(const void *addr, size_t bytes, uint64_t *va)
@@ -383,7 +432,7 @@ static void unpin_hull(struct rn_pin *pin, struct piece *piece, uint64_t va, uin
 	}
 }
 
-static int pin_piece(struct rn_pin *pin, struct piece *piece)
+static int try_piece(struct rn_pin *pin, struct piece *piece)
 {
 	int error = classify(pin, piece);
 
@@ -397,10 +446,24 @@ static int pin_piece(struct rn_pin *pin, struct piece *piece)
 	return error;
 }
 
+static int pin_piece(struct rn_pin *pin, struct piece *piece)
+{
+	int error;
+
+	piece->stays = !(piece->flags & RN_PIN_OWN) && !rn_swap_is_possible();
+	error = try_piece(pin, piece);
+	if (piece->stays || (error != EBUSY && error != ENOMEM))
+		return error;
+	/* Another thread has come meanwhile, or the process has as many mappings as it may have. */
+	piece->stays = true;
+	return try_piece(pin, piece);
+}
+
 int rn_pin_range(struct rn_pin *pin, const void *addr, size_t bytes, unsigned flags)
 {
 	uint64_t va, done = 0;
 	const uint64_t total = hull(addr, bytes, &va);
+	const int saved_errno = errno;
 	struct piece *piece;
 	int error = 0;
 
@@ -410,7 +473,6 @@ int rn_pin_range(struct rn_pin *pin, const void *addr, size_t bytes, unsigned fl
 	if (!piece)
 		return ENOMEM;
 	pthread_mutex_lock(&pin->lock);
-	rn_swap_take_sigsegv();
 	piece->flags = flags;
 	while (done < total && !error) {
 		set_piece(piece, va + done, total - done);
@@ -422,6 +484,7 @@ int rn_pin_range(struct rn_pin *pin, const void *addr, size_t bytes, unsigned fl
 		unpin_hull(pin, piece, va, done, false);
 	pthread_mutex_unlock(&pin->lock);
 	piece_free(piece);
+	errno = error ? error : saved_errno;
 	return error;
 }
 
@@ -429,15 +492,16 @@ static void unpin(struct rn_pin *pin, const void *addr, size_t bytes, bool disca
 {
 	uint64_t va;
 	const uint64_t total = hull(addr, bytes, &va);
+	const int saved_errno = errno;
 	struct piece *piece = piece_new();
 
 	if (!piece)
 		return; /* the pages stay where they are */
 	pthread_mutex_lock(&pin->lock);
-	rn_swap_take_sigsegv();
 	unpin_hull(pin, piece, va, total, discard);
 	pthread_mutex_unlock(&pin->lock);
 	piece_free(piece);
+	errno = saved_errno;
 }
 
 void rn_unpin_range(struct rn_pin *pin, const void *addr, size_t bytes)
@@ -456,10 +520,8 @@ void rn_pin_free(struct rn_pin *pin)
 {
 	if (!pin)
 		return;
-	if (pin->table.count) {
-		rn_swap_take_sigsegv();
+	if (pin->table.count)
 		rn_pin_all_back(&pin->arena);
-	}
 	rn_pin_table_fini(&pin->table);
 	pthread_mutex_destroy(&pin->lock);
 	free(pin);
@@ -478,6 +540,6 @@ void rn_pin_fork_parent(struct rn_pin *pin)
 void rn_pin_fork_child(struct rn_pin *pin)
 {
 	rn_pin_all_back(&pin->arena);
-	pin->table.count = 0;
+	rn_pin_table_abandon(&pin->table);
 	pthread_mutex_init(&pin->lock, NULL);
 }

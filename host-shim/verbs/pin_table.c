@@ -1,129 +1,166 @@
 /*
- * Sorted array with binary search. Neighbours that continue each other in both memory and arena are one run.
+ * Four levels of 512 entries over the 36 bits of a page number. A leaf's entries are arena offsets in pages, plus one; 0: the
+ * page is not in the table. A node that has become empty is freed.
  */
 #include "verbs/pin_table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/assert.h"
 #include "verbs/maps.h"
 
-static uint64_t run_end(const struct rn_pin_run *run)
+#define LEVELS 4u
+#define ENTRY_BITS 9u
+#define ENTRIES (1u << ENTRY_BITS)
+#define PAGE_NUMBER_BITS (LEVELS * ENTRY_BITS)
+
+struct rn_pin_node {
+	uint32_t used; /* entries that are not 0 */
+	union {
+		struct rn_pin_node *child;
+		uint64_t frame; /* leaves */
+	} entry[ENTRIES];
+};
+
+static unsigned index_at(uint64_t page, unsigned level)
 {
-	return run->va + run->pages * RN_PAGE_BYTES;
+	return page >> level * ENTRY_BITS & (ENTRIES - 1);
+}
+
+static void free_node(struct rn_pin_table *table, struct rn_pin_node *node, unsigned level)
+{
+	for (unsigned n = 0; level && n < ENTRIES; n++)
+		if (node->entry[n].child)
+			free_node(table, node->entry[n].child, level - 1);
+	table->nodes--;
+	free(node);
 }
 
 void rn_pin_table_fini(struct rn_pin_table *table)
 {
-	free(table->run);
+	if (table->root)
+		free_node(table, table->root, LEVELS - 1);
+	RN_ASSERT(!table->nodes);
+	rn_pin_table_abandon(table);
+}
+
+void rn_pin_table_abandon(struct rn_pin_table *table)
+{
 	*table = (struct rn_pin_table){0};
 }
 
-bool rn_pin_table_reserve(struct rn_pin_table *table, size_t more)
+static struct rn_pin_node *new_node(struct rn_pin_table *table)
 {
-	size_t capacity = table->capacity ? table->capacity : 64;
-	struct rn_pin_run *run;
+	struct rn_pin_node *node = calloc(1, sizeof(*node));
 
-	while (capacity < table->count + more)
-		capacity *= 2;
-	if (capacity == table->capacity)
-		return true;
-	run = realloc(table->run, capacity * sizeof(*run));
-	if (!run)
-		return false;
-	table->run = run;
-	table->capacity = capacity;
+	table->nodes += node != NULL;
+	return node;
+}
+
+/* The leaf of @page, made if @make; NULL: it is not there, or memory is short. */
+static struct rn_pin_node *leaf_of(struct rn_pin_table *table, uint64_t page, bool make)
+{
+	struct rn_pin_node *node = table->root;
+
+	RN_ASSERT(page >> PAGE_NUMBER_BITS == 0);
+	if (!node && make)
+		node = table->root = new_node(table);
+	for (unsigned level = LEVELS - 1; node && level; level--) {
+		struct rn_pin_node **child = &node->entry[index_at(page, level)].child;
+
+		if (!*child && make) {
+			*child = new_node(table);
+			node->used += *child != NULL;
+		}
+		node = *child;
+	}
+	return node;
+}
+
+bool rn_pin_table_reserve(struct rn_pin_table *table, uint64_t va, uint64_t pages)
+{
+	const uint64_t first = va / RN_PAGE_BYTES;
+
+	for (uint64_t page = first; page < first + pages; page = (page / ENTRIES + 1) * ENTRIES)
+		if (!leaf_of(table, page, true))
+			return false;
 	return true;
 }
 
-/* Index of the first run that ends above @va. */
-static size_t lower(const struct rn_pin_table *table, uint64_t va)
+void rn_pin_table_set(struct rn_pin_table *table, uint64_t va, uint64_t offset, uint64_t pages)
 {
-	size_t lo = 0, hi = table->count;
+	const uint64_t first = va / RN_PAGE_BYTES;
+	struct rn_pin_node *leaf = NULL;
 
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
+	for (uint64_t n = 0; n < pages; n++) {
+		const uint64_t page = first + n;
 
-		if (run_end(&table->run[mid]) > va)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
-}
-
-static bool continues(const struct rn_pin_run *a, const struct rn_pin_run *b)
-{
-	return run_end(a) == b->va && a->offset + a->pages * RN_PAGE_BYTES == b->offset;
-}
-
-static void delete_at(struct rn_pin_table *table, size_t index)
-{
-	memmove(&table->run[index], &table->run[index + 1],
-		(table->count - index - 1) * sizeof(table->run[0]));
-	table->count--;
-}
-
-static void insert_at(struct rn_pin_table *table, size_t index, struct rn_pin_run run)
-{
-	memmove(&table->run[index + 1], &table->run[index],
-		(table->count - index) * sizeof(table->run[0]));
-	table->run[index] = run;
-	table->count++;
-}
-
-void rn_pin_table_insert(struct rn_pin_table *table, struct rn_pin_run run)
-{
-	size_t index = lower(table, run.va);
-
-	if (index > 0 && continues(&table->run[index - 1], &run)) {
-		table->run[--index].pages += run.pages;
-	} else {
-		insert_at(table, index, run);
-	}
-	if (index + 1 < table->count && continues(&table->run[index], &table->run[index + 1])) {
-		table->run[index].pages += table->run[index + 1].pages;
-		delete_at(table, index + 1);
-	}
-}
-
-void rn_pin_table_remove(struct rn_pin_table *table, uint64_t va, uint64_t pages)
-{
-	const uint64_t end = va + pages * RN_PAGE_BYTES;
-	size_t index = lower(table, va);
-
-	while (index < table->count && table->run[index].va < end) {
-		struct rn_pin_run *run = &table->run[index];
-		const struct rn_pin_run old = *run;
-		const uint64_t old_end = run_end(&old);
-
-		if (old.va < va && old_end > end) {
-			run->pages = (va - old.va) / RN_PAGE_BYTES;
-			insert_at(table, index + 1,
-				  (struct rn_pin_run){.va = end,
-						      .offset = old.offset + (end - old.va),
-						      .pages = (old_end - end) / RN_PAGE_BYTES});
-			return;
+		if (!leaf || index_at(page, 0) == 0)
+			leaf = leaf_of(table, page, false);
+		RN_ASSERT(leaf);
+		if (!leaf->entry[index_at(page, 0)].frame) {
+			leaf->used++;
+			table->count++;
 		}
-		if (old.va < va) {
-			run->pages = (va - old.va) / RN_PAGE_BYTES;
-			index++;
-		} else if (old_end > end) {
-			run->va = end;
-			run->offset += end - old.va;
-			run->pages = (old_end - end) / RN_PAGE_BYTES;
-			return;
-		} else {
-			delete_at(table, index);
+		leaf->entry[index_at(page, 0)].frame = offset / RN_PAGE_BYTES + n + 1;
+	}
+}
+
+/* Free the nodes on the way to @page that hold nothing. True: the node itself is gone. */
+static bool prune(struct rn_pin_table *table, struct rn_pin_node *node, uint64_t page,
+		  unsigned level)
+{
+	if (level) {
+		struct rn_pin_node **child = &node->entry[index_at(page, level)].child;
+
+		if (*child && prune(table, *child, page, level - 1)) {
+			*child = NULL;
+			node->used--;
 		}
+	}
+	if (node->used)
+		return false;
+	table->nodes--;
+	free(node);
+	return true;
+}
+
+static void prune_page(struct rn_pin_table *table, uint64_t page)
+{
+	if (table->root && prune(table, table->root, page, LEVELS - 1))
+		table->root = NULL;
+}
+
+void rn_pin_table_clear(struct rn_pin_table *table, uint64_t va, uint64_t pages)
+{
+	const uint64_t end = va / RN_PAGE_BYTES + pages;
+	uint64_t page = va / RN_PAGE_BYTES;
+
+	while (page < end) {
+		const uint64_t next = (page / ENTRIES + 1) * ENTRIES;
+		struct rn_pin_node *leaf = leaf_of(table, page, false);
+		const uint64_t stop = next < end ? next : end;
+
+		for (uint64_t n = page; leaf && n < stop; n++) {
+			const bool was = leaf->entry[index_at(n, 0)].frame != 0;
+
+			leaf->entry[index_at(n, 0)].frame = 0;
+			leaf->used -= was;
+			table->count -= was;
+		}
+		prune_page(table, page);
+		page = next;
 	}
 }
 
 uint64_t rn_pin_table_find(const struct rn_pin_table *table, uint64_t va)
 {
-	const size_t index = lower(table, va);
+	const uint64_t page = va / RN_PAGE_BYTES;
+	const struct rn_pin_node *node = page >> PAGE_NUMBER_BITS ? NULL : table->root;
 
-	if (index == table->count || table->run[index].va > va)
+	for (unsigned level = LEVELS - 1; node && level; level--)
+		node = node->entry[index_at(page, level)].child;
+	if (!node || !node->entry[index_at(page, 0)].frame)
 		return UINT64_MAX;
-	return table->run[index].offset + (va - table->run[index].va);
+	return (node->entry[index_at(page, 0)].frame - 1) * RN_PAGE_BYTES;
 }

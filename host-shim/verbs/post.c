@@ -138,7 +138,7 @@ int rn_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 
 	if (error) {
 		*bad_wr = wr;
-		return error;
+		return rn_return(error);
 	}
 	pthread_mutex_lock(&qp->sq_lock);
 	posted = qp->sq.posted;
@@ -154,7 +154,7 @@ int rn_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
 		*bad_wr = wr;
 	else if (ring_error)
 		*bad_wr = first;
-	return error ? error : ring_error;
+	return rn_return(error ? error : ring_error);
 }
 
 static int kick_receive(struct rn_verbs_qp *qp)
@@ -194,7 +194,7 @@ int rn_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 
 	if (ibv->state == IBV_QPS_RESET || rn_conn_is_dead(qp->conn)) {
 		*bad_wr = wr;
-		return ibv->state == IBV_QPS_RESET ? EINVAL : EIO;
+		return rn_return(ibv->state == IBV_QPS_RESET ? EINVAL : EIO);
 	}
 	pthread_mutex_lock(&qp->rq_lock);
 	before = qp->rq.pi;
@@ -213,5 +213,5 @@ int rn_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr 
 		*bad_wr = wr;
 	else if (kick_error)
 		*bad_wr = first;
-	return error ? error : kick_error;
+	return rn_return(error ? error : kick_error);
 }

@@ -180,7 +180,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	else
 		error = ring_posted(qp);
 	pthread_mutex_unlock(&qp->sq_lock);
-	return error;
+	return rn_return(error);
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)

@@ -109,7 +109,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	int error;
 
 	if (attr_mask & (int)UNSUPPORTED_ATTRS)
-		return EOPNOTSUPP;
+		return rn_return(EOPNOTSUPP);
 	pack_attr(attr, &req.attr);
 	error = rn_conn_call(qp->conn, &req, sizeof(req), &rsp, sizeof(rsp));
 	if (!error && (attr_mask & IBV_QP_STATE))

@@ -11,6 +11,9 @@
 /* The port attributes as libraries of old knew them. */
 #define LEGACY_PORT_BYTES 48u
 
+/* Bits of the NIC's clock. Simulated time ends long before it wraps. */
+#define CLOCK_MASK (UINT64_MAX >> 1)
+
 #define GID_SLOTS (sizeof(((struct rn_uapi_port *)0)->gid) / sizeof(union ibv_gid))
 #define PKEY_SLOTS (sizeof(((struct rn_uapi_port *)0)->pkey) / sizeof(uint16_t))
 
@@ -65,7 +68,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	const struct rn_conn *conn = rn_conn_of(context);
 
 	if (rn_conn_is_dead(conn))
-		return EIO;
+		return rn_return(EIO);
 	device_attr(conn, attr);
 	return 0;
 }
@@ -77,11 +80,12 @@ int rn_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 	struct ibv_device_attr_ex full = {.phys_port_cnt_ex = 1};
 
 	if ((input && input->comp_mask) || attr_bytes < sizeof(full.orig_attr))
-		return EINVAL;
+		return rn_return(EINVAL);
 	if (rn_conn_is_dead(conn))
-		return EIO;
+		return rn_return(EIO);
 	device_attr(conn, &full.orig_attr);
 	full.hca_core_clock = conn->device.core_khz;
+	full.completion_timestamp_mask = CLOCK_MASK;
 	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
 	if (attr_bytes > sizeof(full)) {
 		memset((char *)attr + sizeof(full), 0, attr_bytes - sizeof(full));
@@ -123,7 +127,7 @@ int rn_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
 	int error;
 
 	if (port != 1)
-		return EINVAL;
+		return rn_return(EINVAL);
 	error = rn_conn_query_port(conn);
 	if (error)
 		return error;
@@ -186,11 +190,11 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
 	const struct rn_uapi_port *port = gid_port(context, port_num, gid_index);
 
 	if (flags)
-		return EOPNOTSUPP;
+		return rn_return(EOPNOTSUPP);
 	if (!port)
-		return EINVAL;
+		return rn_return(EINVAL);
 	if (!has_gid(port, gid_index))
-		return ENODATA;
+		return rn_return(ENODATA);
 	fill_entry(port, gid_index, entry, entry_size);
 	return 0;
 }
@@ -202,12 +206,12 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	size_t n = 0;
 
 	if (flags)
-		return -EOPNOTSUPP;
+		return -rn_return(EOPNOTSUPP);
 	for (uint32_t i = 0; i < port->gid_tbl_len; i++) {
 		if (!has_gid(port, i))
 			continue;
 		if (n == max_entries)
-			return -EINVAL;
+			return -rn_return(EINVAL);
 		fill_entry(port, i, (char *)entries + n++ * entry_size, entry_size);
 	}
 	return (ssize_t)n;

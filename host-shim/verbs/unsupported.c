@@ -30,7 +30,7 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	(void)cq, (void)cqe;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *srq_init_attr)
@@ -42,43 +42,43 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *srq_
 int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr, int srq_attr_mask)
 {
 	(void)srq, (void)srq_attr, (void)srq_attr_mask;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *srq_attr)
 {
 	(void)srq, (void)srq_attr;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 int ibv_destroy_srq(struct ibv_srq *srq)
 {
 	(void)srq;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	(void)qp, (void)gid, (void)lid;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	(void)qp, (void)gid, (void)lid;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	(void)qp, (void)ece;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	(void)qp, (void)ece;
-	return EOPNOTSUPP;
+	return rn_return(EOPNOTSUPP);
 }
 
 struct ibv_context *ibv_import_device(int cmd_fd)

@@ -19,11 +19,18 @@ extern void rn_time_wait_change(void) __attribute__((weak));
 extern void rn_time_wait_answer(void) __attribute__((weak));
 extern void rn_time_touch_sockets(void) __attribute__((weak));
 extern void rn_time_native(bool enter) __attribute__((weak));
+extern unsigned rn_time_held_threads(void) __attribute__((weak));
 
 /** Whether this thread lives in virtual time. */
 static inline bool rn_vt_is_on(void)
 {
 	return rn_time_is_on && rn_time_is_on();
+}
+
+/** How many other threads of this process cannot run before this one waits for something; 0 in free-run. */
+static inline unsigned rn_vt_held_threads(void)
+{
+	return rn_time_held_threads ? rn_time_held_threads() : 0;
 }
 
 /** Its clock; 0 in free-run. */

@@ -6,16 +6,14 @@
 #define _DEFAULT_SOURCE /* pcap.h wants u_int */
 #include "fabric/capture.h"
 
-#include <errno.h>
 #include <pcap/pcap.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
+#include "base/output.h"
 
-#define STDIO_BUFFER_BYTES (1u << 20)
 #define MAX_SNAP 262144
 #define HOLD_PS 2 /* frames are reported at most this late */
 #define PS_PER_NS 1000u
@@ -32,20 +30,12 @@ struct rn_capture {
 	struct rn_packets *packets;
 	pcap_t *pcap;
 	pcap_dumper_t *dumper;
-	FILE *file;
-	char *stdio_buffer;
+	struct rn_output *output;
 	uint32_t snap_bytes;
 	uint64_t frames;
 	struct record **held; /* sorted; entries from held_count on are spare */
 	unsigned held_count, held_room;
 };
-
-static struct rn_capture *fail(struct rn_capture *capture, const char *path, char **error)
-{
-	*error = rn_asprintf("%s: cannot write a capture: %s", path, strerror(errno));
-	free(capture);
-	return NULL;
-}
 
 struct rn_capture *rn_capture_open(const char *path, uint32_t snap_bytes,
 				   struct rn_packets *packets, char **error)
@@ -55,22 +45,23 @@ struct rn_capture *rn_capture_open(const char *path, uint32_t snap_bytes,
 
 	capture->packets = packets;
 	capture->snap_bytes = snap_bytes ? snap_bytes : MAX_SNAP;
-	capture->file = fopen(path, "wb");
-	if (!capture->file)
-		return fail(capture, path, error);
-	capture->stdio_buffer = rn_calloc(1, STDIO_BUFFER_BYTES);
-	setvbuf(capture->file, capture->stdio_buffer, _IOFBF, STDIO_BUFFER_BYTES);
+	capture->output = rn_output_open(path, "a capture", error);
+	if (!capture->output) {
+		free(capture);
+		return NULL;
+	}
 	capture->pcap =
 		pcap_open_dead_with_tstamp_precision(DLT_EN10MB, snap, PCAP_TSTAMP_PRECISION_NANO);
-	capture->dumper = capture->pcap ? pcap_dump_fopen(capture->pcap, capture->file) : NULL;
-	if (!capture->dumper) {
-		if (capture->pcap)
-			pcap_close(capture->pcap);
-		fclose(capture->file);
-		free(capture->stdio_buffer);
-		return fail(capture, path, error);
-	}
-	return capture;
+	if (capture->pcap)
+		capture->dumper = pcap_dump_fopen(capture->pcap, rn_output_stream(capture->output));
+	if (capture->dumper)
+		return capture;
+	*error = rn_asprintf("%s: libpcap makes no capture of it", path);
+	if (capture->pcap)
+		pcap_close(capture->pcap);
+	rn_output_close(capture->output, NULL);
+	free(capture);
+	return NULL;
 }
 
 static void write_record(struct rn_capture *capture, const struct record *record)
@@ -138,18 +129,16 @@ uint64_t rn_capture_frames(const struct rn_capture *capture)
 	return capture->frames + capture->held_count;
 }
 
-int rn_capture_close(struct rn_capture *capture)
+int rn_capture_close(struct rn_capture *capture, char **message)
 {
-	int error = 0;
+	int error;
 
 	if (!capture)
 		return 0;
 	release_before(capture, UINT64_MAX);
-	if (pcap_dump_flush(capture->dumper) != 0 || ferror(capture->file))
-		error = errno ? errno : EIO;
-	pcap_dump_close(capture->dumper);
+	pcap_dump_close(capture->dumper); /* and the stream in it */
 	pcap_close(capture->pcap);
-	free(capture->stdio_buffer);
+	error = rn_output_close(capture->output, message);
 	for (unsigned i = 0; i < capture->held_room; i++)
 		free(capture->held[i]);
 	free(capture->held);

@@ -24,7 +24,7 @@ void rn_capture_frame(struct rn_capture *capture, uint64_t at_ps, uint32_t port,
 /** Records so far. */
 uint64_t rn_capture_frames(const struct rn_capture *capture);
 
-/** Write everything out and close; returns 0 or an errno when something could not be written. NULL is ignored. */
-int rn_capture_close(struct rn_capture *capture);
+/** Write everything out and close; errors as rn_output_close(). NULL is ignored. */
+int rn_capture_close(struct rn_capture *capture, char **message);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * Matching of scripted faults. Connections are numbered by their first frame on the fabric.
+ * Matching of scripted faults.
  */
 #include "fabric/fault.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "fabric/connections.h"
 #include "wire/opcode.h"
 #include "wire/psn.h"
 
@@ -15,19 +15,10 @@
 #define SYNDROME_RNR 0x20
 #define SYNDROME_NAK 0x60
 
-/* One end is (source host, source QPN), the other is found by the destination QPN and address. */
-struct connection {
-	uint8_t gid[2][16];
-	uint32_t qpn[2];
-	uint32_t first_psn[2];
-	bool started[2]; /* end i has sent a request */
-};
-
 struct rn_faults {
 	struct rn_fault *rule;
 	unsigned rules;
-	struct connection *connection;
-	unsigned connections;
+	struct rn_connections connections;
 };
 
 static const char *const class_names[RN_FAULT_CLASSES] = {
@@ -73,7 +64,7 @@ void rn_faults_free(struct rn_faults *faults)
 	if (!faults)
 		return;
 	free(faults->rule);
-	free(faults->connection);
+	rn_connections_fini(&faults->connections);
 	free(faults);
 }
 
@@ -128,34 +119,6 @@ enum rn_fault_class rn_fault_class_of(const struct rn_packet *packet)
 	return by_position(flags, RN_FAULT_REQUEST_FIRST);
 }
 
-/* Index of the connection, and in *@end which end sends this frame. */
-static unsigned find(struct rn_faults *faults, const struct rn_packet *packet, unsigned *end)
-{
-	struct connection *c;
-
-	for (unsigned i = 0; i < faults->connections; i++) {
-		c = &faults->connection[i];
-		for (unsigned e = 0; e < 2; e++) {
-			if (c->qpn[e] != packet->src_qpn || c->qpn[1 - e] != packet->dqpn ||
-			    memcmp(c->gid[e], packet->sgid, 16) != 0 ||
-			    memcmp(c->gid[1 - e], packet->dgid, 16) != 0)
-				continue;
-			*end = e;
-			return i;
-		}
-	}
-	faults->connection =
-		rn_reallocarray(faults->connection, faults->connections + 1, sizeof(*c));
-	c = &faults->connection[faults->connections];
-	memset(c, 0, sizeof(*c));
-	memcpy(c->gid[0], packet->sgid, 16);
-	memcpy(c->gid[1], packet->dgid, 16);
-	c->qpn[0] = packet->src_qpn;
-	c->qpn[1] = packet->dqpn;
-	*end = 0;
-	return faults->connections++;
-}
-
 static bool fits(const struct rn_fault *rule, const struct rn_packet *packet, uint32_t connection,
 		 uint32_t psn_offset)
 {
@@ -168,14 +131,14 @@ static bool fits(const struct rn_fault *rule, const struct rn_packet *packet, ui
 const struct rn_fault *rn_faults_match(struct rn_faults *faults, const struct rn_packet *packet)
 {
 	const struct rn_fault *found = NULL;
-	unsigned end, stream, connection;
-	struct connection *c;
-	uint32_t offset;
+	unsigned end, stream;
+	struct rn_connection *c;
+	uint32_t connection, offset;
 
 	if (!faults->rules)
 		return NULL;
-	connection = find(faults, packet, &end);
-	c = &faults->connection[connection];
+	connection = rn_connections_find(&faults->connections, packet, &end);
+	c = &faults->connections.at[connection];
 	/* A response belongs to the stream of its peer's requests. */
 	stream = packet->is_request ? end : 1 - end;
 	if (packet->is_request && !c->started[stream]) {

@@ -287,7 +287,7 @@ static void make_transport(struct rn_nic *nic)
 				 });
 }
 
-static void make_back(struct rn_nic *nic, uint64_t link_bps)
+static void make_back(struct rn_nic *nic, const struct rn_cable *cable)
 {
 	struct rn_nic_fifos *f = &nic->fifo;
 	const struct rn_nic_params *p = &nic->params;
@@ -349,12 +349,13 @@ static void make_back(struct rn_nic *nic, uint64_t link_bps)
 				      .rx_frame = &f->rx_frame,
 				      .line_out = &f->line_out,
 				      .line_in = &f->line_in,
-				      .link_bps = link_bps,
+				      .cable = cable,
+				      .identity = &nic->identity,
 			      });
 }
 
 struct rn_nic *rn_nic_new(const struct rn_nic_env *env, const struct rn_nic_params *params,
-			  const struct rn_doorbell_identity *identity, uint64_t link_bps)
+			  const struct rn_doorbell_identity *identity, const struct rn_cable *cable)
 {
 	struct rn_nic *nic = rn_calloc(1, sizeof(*nic));
 
@@ -366,13 +367,13 @@ struct rn_nic *rn_nic_new(const struct rn_nic_env *env, const struct rn_nic_para
 	rn_clock_init(&nic->mac_clock, "mac", params->mac.clock_hz);
 	nic->env.core = &nic->core;
 	nic->env.mac = &nic->mac_clock;
-	rn_nic_fifos_init(&nic->fifo, &nic->env, &nic->params);
+	rn_nic_fifos_init(&nic->fifo, &nic->env, &nic->params, cable);
 	make_memories(nic);
 	make_front(nic, identity);
 	make_caches(nic);
 	make_dma(nic);
 	make_transport(nic);
-	make_back(nic, link_bps);
+	make_back(nic, cable);
 	return nic;
 }
 
@@ -411,6 +412,8 @@ const char *rn_nic_params_check(const struct rn_nic_params *params)
 	problem = rn_context_cache_check(&params->context_cache);
 	if (!problem)
 		problem = rn_pte_cache_check(&params->pte_cache);
+	if (!problem)
+		problem = rn_mac_check(&params->mac);
 	if (!problem && params->transport.max_qps < params->sched.max_qps)
 		problem = "transport.max_qps: the scheduler has more queue pairs (sched.max_qps)";
 	return problem;

@@ -76,11 +76,12 @@ struct rn_nic;
 
 /**
  * Build a NIC. @env's clocks are ignored: the NIC makes its own from @params. Its fifos towards PCIe link and
- * Ethernet line are read with rn_nic_pcie_ports() and rn_nic_line_*(). @env is borrowed, @params and @identity are
- * copied.
+ * Ethernet line are read with rn_nic_pcie_ports() and rn_nic_line_*(). @env is borrowed, @params, @identity and
+ * @cable are copied.
  */
 struct rn_nic *rn_nic_new(const struct rn_nic_env *env, const struct rn_nic_params *params,
-			  const struct rn_doorbell_identity *identity, uint64_t link_bps);
+			  const struct rn_doorbell_identity *identity,
+			  const struct rn_cable *cable);
 void rn_nic_free(struct rn_nic *nic);
 
 /** The NIC's side of the PCIe link, for the root complex. */

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "sim/stats.h"
 
-#define LINE_FRAMES 2 /* between MAC and PHY; frames wait in tx_frame and rx_frame */
+#define LINE_FRAMES 2 /* between MAC and PHY; frames wait in tx_frame */
 
 static void make_fifo(const struct rn_nic_env *env, struct rn_fifo *fifo, const char *name,
 		      uint32_t depth, uint32_t entry_bytes, uint32_t latency_cycles)
@@ -29,7 +29,7 @@ static void make_numbered(const struct rn_nic_env *env, struct rn_fifo *fifo, co
 }
 
 void rn_nic_fifos_init(struct rn_nic_fifos *f, const struct rn_nic_env *env,
-		       const struct rn_nic_params *params)
+		       const struct rn_nic_params *params, const struct rn_cable *cable)
 {
 	const struct rn_nic_core_params *p = &params->nic;
 	const struct rn_mac_params *mac = &params->mac;
@@ -55,7 +55,8 @@ void rn_nic_fifos_init(struct rn_nic_fifos *f, const struct rn_nic_env *env,
 		  mac->tx_latency_cycles);
 	make_fifo(env, &f->rx_frame, "rx_frame", mac->rx_fifo_depth, sizeof(struct rn_frame), 1);
 	make_fifo(env, &f->line_out, "line_out", LINE_FRAMES, sizeof(struct rn_frame), 1);
-	make_fifo(env, &f->line_in, "line_in", LINE_FRAMES, sizeof(struct rn_frame), 1);
+	make_fifo(env, &f->line_in, "line_in", rn_mac_line_frames(mac, cable),
+		  sizeof(struct rn_frame), 1);
 }
 
 void rn_nic_fifos_fini(struct rn_nic_fifos *f)

@@ -67,7 +67,7 @@ struct rn_nic_fifos {
 
 /** Make and register all of them; @env's name is the NIC's. */
 void rn_nic_fifos_init(struct rn_nic_fifos *fifos, const struct rn_nic_env *env,
-		       const struct rn_nic_params *params);
+		       const struct rn_nic_params *params, const struct rn_cable *cable);
 void rn_nic_fifos_fini(struct rn_nic_fifos *fifos);
 
 #endif

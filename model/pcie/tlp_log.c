@@ -5,19 +5,27 @@
  */
 #include "pcie/tlp_log.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
+#include "base/bits.h"
 #include "base/mem.h"
 #include "sim/sim.h"
 
 /* Two events of one picosecond that the wheel ran one after the other may still swap. */
 #define SETTLED_PS 1000
 
-struct entry {
-	struct rn_tlp_record record;
-	uint64_t seq; /* order of adding: within one link and direction, order on it */
+/* A line takes no more, the longest numbers and names included. */
+#define LINE_BYTES 256u
+#define TEXT_BYTES (64u * 1024)
+
+/* What the heap moves about; the record lies still. */
+struct node {
+	uint64_t first_bit_ps;
+	uint64_t seq;	 /* order of adding: within one link and direction, order on it */
+	uint32_t stream; /* link and direction */
+	uint32_t record;
 };
 
 struct rn_tlp_log {
@@ -25,9 +33,13 @@ struct rn_tlp_log {
 	FILE *out;
 	bool with_hash;
 	uint64_t seq;
-	struct entry *heap;
+	struct node *heap;
+	struct rn_tlp_record *record;
+	uint32_t *spare; /* records that no node has */
 	uint32_t count;
 	uint32_t capacity;
+	uint32_t text_bytes;
+	char text[TEXT_BYTES];
 };
 
 struct rn_tlp_log *rn_tlp_log_new(struct rn_sim *sim, FILE *out, bool with_hash)
@@ -42,39 +54,98 @@ struct rn_tlp_log *rn_tlp_log_new(struct rn_sim *sim, FILE *out, bool with_hash)
 	return log;
 }
 
-static bool is_before(const struct entry *a, const struct entry *b)
+static bool is_before(const struct node *a, const struct node *b)
 {
-	const struct rn_tlp_record *x = &a->record;
-	const struct rn_tlp_record *y = &b->record;
-
-	if (x->first_bit_ps != y->first_bit_ps)
-		return x->first_bit_ps < y->first_bit_ps;
-	if (x->host != y->host)
-		return x->host < y->host;
-	if (x->direction != y->direction)
-		return x->direction < y->direction;
+	if (a->first_bit_ps != b->first_bit_ps)
+		return a->first_bit_ps < b->first_bit_ps;
+	if (a->stream != b->stream)
+		return a->stream < b->stream;
 	return a->seq < b->seq;
 }
 
-static void print(const struct rn_tlp_log *log, const struct rn_tlp_record *record)
+/* Lines are put together here: printf() costs more than all else that a TLP does. */
+static char *put_text(char *at, const char *text)
 {
-	fprintf(log->out, "%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%s,%s,0x%" PRIx64 ",%" PRIu32 ",",
-		record->first_bit_ps, record->arrival_ps, record->host,
-		record->direction == RN_TLP_UP ? "up" : "down", record->type, record->addr,
-		record->len);
+	while (*text)
+		*at++ = *text++;
+	return at;
+}
+
+static char *put_decimal(char *at, uint64_t value)
+{
+	char digits[20];
+	unsigned count = 0;
+
+	do
+		digits[count++] = (char)('0' + value % 10);
+	while (value /= 10);
+	while (count)
+		*at++ = digits[--count];
+	return at;
+}
+
+/* At least @width digits. */
+static char *put_hex(char *at, uint64_t value, unsigned width)
+{
+	unsigned count = width;
+
+	while (count < 16 && value >> 4 * count)
+		count++;
+	while (count)
+		*at++ = "0123456789abcdef"[value >> 4 * --count & 15];
+	return at;
+}
+
+static char *put_record(char *at, const struct rn_tlp_record *record)
+{
+	at = put_decimal(at, record->first_bit_ps);
+	*at++ = ',';
+	at = put_decimal(at, record->arrival_ps);
+	*at++ = ',';
+	at = put_decimal(at, record->host);
+	at = put_text(at, record->direction == RN_TLP_UP ? ",up," : ",down,");
+	at = put_text(at, record->type);
+	at = put_text(at, ",0x");
+	at = put_hex(at, record->addr, 1);
+	*at++ = ',';
+	at = put_decimal(at, record->len);
+	*at++ = ',';
 	if (record->tag != RN_TLP_LOG_NO_TAG)
-		fprintf(log->out, "%" PRIu32, record->tag);
-	fprintf(log->out, ",%s,%s,", record->channel, record->status);
+		at = put_decimal(at, record->tag);
+	*at++ = ',';
+	at = put_text(at, record->channel);
+	*at++ = ',';
+	at = put_text(at, record->status);
+	*at++ = ',';
 	if (record->has_hash)
-		fprintf(log->out, "%016" PRIx64, record->hash);
-	fputc('\n', log->out);
+		at = put_hex(at, record->hash, 16);
+	*at++ = '\n';
+	return at;
+}
+
+static void send_text(struct rn_tlp_log *log)
+{
+	fwrite(log->text, 1, log->text_bytes, log->out);
+	log->text_bytes = 0;
+}
+
+static void print(struct rn_tlp_log *log, const struct rn_tlp_record *record)
+{
+	char *start = log->text + log->text_bytes;
+	size_t bytes = (size_t)(put_record(start, record) - start);
+
+	RN_ASSERT(bytes <= LINE_BYTES);
+	log->text_bytes += (uint32_t)bytes;
+	if (log->text_bytes + LINE_BYTES > TEXT_BYTES)
+		send_text(log);
 }
 
 static void pop(struct rn_tlp_log *log)
 {
-	struct entry last = log->heap[--log->count];
+	struct node last = log->heap[--log->count];
 	uint32_t idx = 0;
 
+	log->spare[log->count] = log->heap[0].record;
 	for (;;) {
 		uint32_t child = 2 * idx + 1;
 
@@ -93,10 +164,22 @@ static void pop(struct rn_tlp_log *log)
 /* Nothing that starts before @before_ps can still be added. */
 static void write_until(struct rn_tlp_log *log, uint64_t before_ps)
 {
-	while (log->count && log->heap[0].record.first_bit_ps < before_ps) {
-		print(log, &log->heap[0].record);
+	while (log->count && log->heap[0].first_bit_ps < before_ps) {
+		print(log, &log->record[log->heap[0].record]);
 		pop(log);
 	}
+}
+
+static void grow(struct rn_tlp_log *log)
+{
+	uint32_t old = log->capacity;
+
+	log->capacity = old ? 2 * old : 256;
+	log->heap = rn_reallocarray(log->heap, log->capacity, sizeof(*log->heap));
+	log->record = rn_reallocarray(log->record, log->capacity, sizeof(*log->record));
+	log->spare = rn_reallocarray(log->spare, log->capacity, sizeof(*log->spare));
+	for (uint32_t i = old; i < log->capacity; i++)
+		log->spare[i] = i;
 }
 
 void rn_tlp_log_add(struct rn_tlp_log *log, const struct rn_tlp_record *record)
@@ -104,19 +187,23 @@ void rn_tlp_log_add(struct rn_tlp_log *log, const struct rn_tlp_record *record)
 	uint64_t now_ps = rn_sim_now_ps(log->sim);
 
 	write_until(log, now_ps > SETTLED_PS ? now_ps - SETTLED_PS : 0);
-	if (log->count == log->capacity) {
-		log->capacity = log->capacity ? 2 * log->capacity : 256;
-		log->heap = rn_reallocarray(log->heap, log->capacity, sizeof(struct entry));
-	}
+	if (log->count == log->capacity)
+		grow(log);
 
-	struct entry entry = {.record = *record, .seq = log->seq++};
+	struct node node = {
+		.first_bit_ps = record->first_bit_ps,
+		.seq = log->seq++,
+		.stream = record->host << 1 | record->direction,
+		.record = log->spare[log->count],
+	};
 	uint32_t idx = log->count++;
 
-	while (idx && is_before(&entry, &log->heap[(idx - 1) / 2])) {
+	log->record[node.record] = *record;
+	while (idx && is_before(&node, &log->heap[(idx - 1) / 2])) {
 		log->heap[idx] = log->heap[(idx - 1) / 2];
 		idx = (idx - 1) / 2;
 	}
-	log->heap[idx] = entry;
+	log->heap[idx] = node;
 }
 
 void rn_tlp_log_free(struct rn_tlp_log *log)
@@ -124,8 +211,11 @@ void rn_tlp_log_free(struct rn_tlp_log *log)
 	if (!log)
 		return;
 	write_until(log, UINT64_MAX);
+	send_text(log);
 	fflush(log->out);
 	free(log->heap);
+	free(log->record);
+	free(log->spare);
 	free(log);
 }
 
@@ -134,12 +224,20 @@ bool rn_tlp_log_has_hash(const struct rn_tlp_log *log)
 	return log->with_hash;
 }
 
+static uint64_t add_word(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
 uint64_t rn_tlp_log_hash(const void *data, uint32_t len)
 {
 	const uint8_t *bytes = data;
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ len;
+	uint8_t rest[8] = {0};
 
-	for (uint32_t i = 0; i < len; i++)
-		hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-	return hash;
+	for (; len >= 8; len -= 8, bytes += 8)
+		hash = add_word(hash, rn_get_le64(bytes));
+	memcpy(rest, bytes, len);
+	return len ? add_word(hash, rn_get_le64(rest)) : hash;
 }

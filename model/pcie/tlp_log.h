@@ -47,7 +47,11 @@ void rn_tlp_log_free(struct rn_tlp_log *log);
 
 bool rn_tlp_log_has_hash(const struct rn_tlp_log *log);
 
-/** FNV-1a, 64 bits, of the data: any language can recompute it in three lines. */
+/**
+ * Hash of the data: h = 0xcbf29ce484222325 xor its length, then for each little-endian word of 8 bytes, the last padded
+ * with zeros, h = (h xor word) * 0x9e3779b97f4a7c15 and h = h xor (h >> 32), in 64 bits. A byte at a time took half
+ * of the run.
+ */
 uint64_t rn_tlp_log_hash(const void *data, uint32_t len);
 
 /**

@@ -181,6 +181,22 @@ static void read_faults(struct rn_config *config, struct rn_config_node *root,
 			   &scenario->fault[i]);
 }
 
+static void read_fabric(struct rn_config *config, struct rn_config_node *section,
+			struct rn_scenario *scenario)
+{
+	const char *problem;
+
+	rn_config_bind(config, section, &rn_fabric_param_table, &scenario->fabric);
+	scenario->flow_control = (enum rn_flow_control)rn_config_choose(
+		config, section,
+		&(struct rn_config_choice){
+			"flow_control", rn_flow_control_names, RN_FLOW_CONTROL_PFC,
+			"what has no room holds its sender back (pfc) or is dropped (none)"});
+	problem = rn_fabric_check(&scenario->fabric);
+	if (problem)
+		rn_config_error(config, section, NULL, "%s", problem);
+}
+
 struct rn_scenario *rn_scenario_read(struct rn_config *config, struct rn_config_node *root)
 {
 	struct rn_scenario *scenario = rn_calloc(1, sizeof(*scenario));
@@ -188,8 +204,8 @@ struct rn_scenario *rn_scenario_read(struct rn_config *config, struct rn_config_
 
 	rn_config_bind(config, root, &rn_scenario_param_table, &params);
 	scenario->seed = params.seed;
-	rn_config_bind(config, rn_config_section(config, root, "fabric", "links and switch"),
-		       &rn_fabric_param_table, &scenario->fabric);
+	read_fabric(config, rn_config_section(config, root, "fabric", "links and switch"),
+		    scenario);
 	read_hosts(config, root, scenario);
 	read_faults(config, root, scenario);
 	return scenario;

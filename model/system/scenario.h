@@ -14,7 +14,9 @@
 
 /* What software sees of the device; section "device" of a NIC profile. */
 #define RN_DEVICE_PARAMS(X)                                                                          \
-	X(u32, vendor_id, 0x02c9, 0, 0xffffff, "", "vendor id (verbs: vendor_id)")                   \
+	X(u32, vendor_id, 0x524e43, 0, 0xffffff, "",                                                 \
+	  "vendor id (verbs: vendor_id); the default is nobody's. Programs expect of a known one "   \
+	  "what its driver offers: of 0x02c9 that mlx5dv works")                                     \
 	X(u32, vendor_part_id, 4119, 0, 0xffffffff, "",                                              \
 	  "part id; programs take decisions on it (4119: ConnectX-5, perftest then uses inline and " \
 	  "ibv_wr_*; 0: neutral)")                                                                   \
@@ -77,6 +79,7 @@ struct rn_scenario_host {
 struct rn_scenario {
 	uint64_t seed;
 	struct rn_fabric_params fabric;
+	enum rn_flow_control flow_control;
 	unsigned hosts; /* 2 to 64 (1 is legal on a switch) */
 	struct rn_scenario_host *host;
 	struct rn_fault *fault;

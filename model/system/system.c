@@ -3,17 +3,20 @@
  */
 #include "system/system.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/mem.h"
+#include "base/output.h"
 #include "nic/unit.h"
 #include "pcie/tlp_log.h"
 #include "wire/packet.h"
 
 #define STAMPS_KEPT 4000000u /* 32 bytes each */
 #define BITS_PER_MBIT 1000000u
+#define PS_PER_S UINT64_C(1000000000000)
+#define EDGE_CYCLES 3u
 
 struct host {
 	char *name;
@@ -32,10 +35,12 @@ struct rn_system {
 	struct rn_buffers *buffers;
 	struct rn_packets *packets;
 	struct rn_capture *capture;
-	FILE *tlp_file;
+	struct rn_output *tlp_output;
 	struct rn_tlp_log *tlp_log;
-	FILE *lookup_file;
+	struct rn_output *lookup_output;
+	FILE *lookup_file; /* of the output */
 	struct host *host;
+	struct rn_cable cable;
 	struct rn_fabric *fabric;
 };
 
@@ -55,6 +60,27 @@ static void identify(const struct rn_device_params *device, struct rn_doorbell_i
 	identity->cap_memory = device->log_max_mr | device->log_max_mtt << 8 | 12u << 16;
 	identity->cap_wqe = device->max_sge | device->log_max_sq_wqebbs << 8 |
 			    device->log_max_rq_wqes << 16 | device->log_max_cqes << 24;
+}
+
+/*
+ * What a link's buffers have to allow for is known to those who configure both ends: a frame and then its pause pass
+ * through PCS and PMA of the receiver, the pause through those of the sender, and an edge or two of each clock.
+ */
+static void describe_link(struct rn_system *system)
+{
+	const struct rn_scenario *scenario = system->scenario;
+	struct rn_cable *cable = &system->cable;
+
+	cable->bps = scenario->fabric.link_mbps * BITS_PER_MBIT;
+	cable->delay_ps = scenario->fabric.link_delay_ps;
+	cable->is_lossless = scenario->flow_control == RN_FLOW_CONTROL_PFC;
+	for (unsigned i = 0; i < scenario->hosts; i++) {
+		const struct rn_mac_params *mac = &scenario->host[i].nic.mac;
+		uint64_t cycles = mac->rx_latency_cycles + mac->tx_latency_cycles + EDGE_CYCLES;
+
+		cable->reaction_ps =
+			rn_max_u64(cable->reaction_ps, 2 * cycles * PS_PER_S / mac->clock_hz);
+	}
 }
 
 static void make_host(struct rn_system *system, unsigned idx)
@@ -79,8 +105,7 @@ static void make_host(struct rn_system *system, unsigned idx)
 	host->memory = rn_host_memory_new();
 	env.name = host->nic_name;
 	identify(&params->device, &identity);
-	host->nic = rn_nic_new(&env, &params->nic, &identity,
-			       system->scenario->fabric.link_mbps * BITS_PER_MBIT);
+	host->nic = rn_nic_new(&env, &params->nic, &identity, &system->cable);
 	rn_nic_pcie_ports(host->nic, &ports);
 	host->root_complex = rn_root_complex_new(&(struct rn_root_complex_env){
 		.sim = system->sim,
@@ -115,20 +140,12 @@ static void make_fabric(struct rn_system *system)
 		port[i].arg = system->host[i].nic;
 		rn_system_mac(i, port[i].mac);
 	}
-	system->fabric = rn_fabric_new(system->sim, system->stats, system->packets,
-				       &scenario->fabric, port, scenario->hosts, system->capture);
+	system->fabric =
+		rn_fabric_new(system->sim, system->stats, system->packets, &scenario->fabric,
+			      &system->cable, port, scenario->hosts, system->capture);
 	free(port);
 	for (unsigned i = 0; i < scenario->faults; i++)
 		rn_faults_add(rn_fabric_faults(system->fabric), &scenario->fault[i]);
-}
-
-static FILE *open_log(const char *path, char **error)
-{
-	FILE *file = fopen(path, "we");
-
-	if (!file)
-		*error = rn_asprintf("%s: cannot write a log: %s", path, strerror(errno));
-	return file;
 }
 
 static bool open_files(struct rn_system *system, const struct rn_system_options *options,
@@ -141,14 +158,18 @@ static bool open_files(struct rn_system *system, const struct rn_system_options 
 			return false;
 	}
 	if (options->tlp_path) {
-		system->tlp_file = open_log(options->tlp_path, error);
-		if (!system->tlp_file)
+		system->tlp_output = rn_output_open(options->tlp_path, "a log", error);
+		if (!system->tlp_output)
 			return false;
-		system->tlp_log = rn_tlp_log_new(system->sim, system->tlp_file, true);
+		system->tlp_log =
+			rn_tlp_log_new(system->sim, rn_output_stream(system->tlp_output), true);
 	}
-	if (options->lookup_path)
-		system->lookup_file = open_log(options->lookup_path, error);
-	return !options->lookup_path || system->lookup_file;
+	if (!options->lookup_path)
+		return true;
+	system->lookup_output = rn_output_open(options->lookup_path, "a log", error);
+	if (system->lookup_output)
+		system->lookup_file = rn_output_stream(system->lookup_output);
+	return system->lookup_output != NULL;
 }
 
 struct rn_system *rn_system_new(const struct rn_scenario *scenario,
@@ -164,9 +185,10 @@ struct rn_system *rn_system_new(const struct rn_scenario *scenario,
 	system->buffers = rn_buffers_new();
 	system->packets = rn_packets_new(system->buffers);
 	if (!open_files(system, options, error)) {
-		rn_system_free(system);
+		rn_system_free(system, NULL);
 		return NULL;
 	}
+	describe_link(system);
 	system->host = rn_calloc(scenario->hosts, sizeof(*system->host));
 	for (unsigned i = 0; i < scenario->hosts; i++)
 		make_host(system, i);
@@ -185,17 +207,12 @@ static void free_host(struct host *host)
 	free(host->name);
 }
 
-/* Close @file; keeps an earlier @error. */
-static int close_log(FILE *file, int error)
+static int first_error(int a, int b)
 {
-	if (!file)
-		return error;
-	if (ferror(file) || fclose(file) != 0)
-		return error ? error : EIO;
-	return error;
+	return a ? a : b;
 }
 
-int rn_system_free(struct rn_system *system)
+int rn_system_free(struct rn_system *system, char **message)
 {
 	int error;
 
@@ -204,10 +221,10 @@ int rn_system_free(struct rn_system *system)
 		for (unsigned i = 0; i < system->scenario->hosts; i++)
 			free_host(&system->host[i]);
 	free(system->host);
-	error = rn_capture_close(system->capture);
+	error = rn_capture_close(system->capture, message);
 	rn_tlp_log_free(system->tlp_log);
-	error = close_log(system->tlp_file, error);
-	error = close_log(system->lookup_file, error);
+	error = first_error(error, rn_output_close(system->tlp_output, message));
+	error = first_error(error, rn_output_close(system->lookup_output, message));
 	rn_packets_free(system->packets);
 	rn_buffers_free(system->buffers);
 	rn_stamps_free(system->stamps);

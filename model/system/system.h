@@ -29,8 +29,11 @@ struct rn_system;
 struct rn_system *rn_system_new(const struct rn_scenario *scenario,
 				const struct rn_system_options *options, char **error);
 
-/** Tear down; writes captures and logs out. Returns 0 or an errno of the first file that could not be written. */
-int rn_system_free(struct rn_system *system);
+/**
+ * Tear down; writes captures and logs out. Returns 0 or an errno of the first file that could not be written, with *@message as
+ * rn_output_close().
+ */
+int rn_system_free(struct rn_system *system, char **message);
 
 struct rn_sim *rn_system_sim(struct rn_system *system);
 struct rn_stats *rn_system_stats(struct rn_system *system);

@@ -50,6 +50,9 @@ struct rn_packet {
 	uint8_t icrc_known;
 	uint8_t corrupt; /* 1: some bit was damaged on the wire; the ICRC does not fit */
 	uint32_t icrc;
+	/* A pause frame: addresses and these alone (wire/pause.h). */
+	uint8_t is_pause;
+	uint16_t pause_quanta;
 	/* Simulation only, not on the wire. */
 	uint32_t src_host;
 	uint32_t src_qpn;

@@ -9,6 +9,7 @@
 #include "wire/icrc.h"
 #include "wire/opcode.h"
 #include "wire/packet.h"
+#include "wire/pause.h"
 
 #define ETHERNET_BYTES 14
 #define IPV4_BYTES 20
@@ -31,6 +32,8 @@ static uint32_t ip_header_bytes(const struct rn_packet *packet)
 
 uint32_t rn_packet_frame_bytes(const struct rn_packet *packet)
 {
+	if (packet->is_pause)
+		return RN_LINE_MIN_FRAME_BYTES;
 	return ETHERNET_BYTES + ip_header_bytes(packet) + UDP_BYTES +
 	       rn_opcode_info(packet->opcode)->header_bytes + packet->payload_bytes + packet->pad +
 	       ICRC_BYTES;
@@ -189,6 +192,8 @@ uint32_t rn_packet_encode(struct rn_packets *packets, uint32_t idx, uint8_t *to)
 	uint32_t header_bytes;
 	uint8_t *end;
 
+	if (packet->is_pause)
+		return rn_pause_encode(packet, to);
 	memcpy(to, packet->dmac, 6);
 	memcpy(to + 6, packet->smac, 6);
 	rn_put_be16(to + 12, packet->ipv6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "exit_status.h"
 #include "options.h"
 
 struct look {

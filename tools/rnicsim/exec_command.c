@@ -3,6 +3,7 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,9 @@
 
 #include "base/mem.h"
 #include "commands.h"
+#include "environment.h"
+#include "exit_status.h"
 #include "network.h"
-#include "programs.h"
 #include "run_dir.h"
 
 enum option_key { OPT_NAME = 0x200, OPT_HOST };
@@ -63,10 +65,13 @@ int rn_exec_command(int argc, char **argv)
 		.options = option_rows,
 		.parser = parse,
 		.args_doc = "COMMAND [ARGUMENT ...]",
-		.doc = "Run one program on a host of a running `rnicsim serve`.",
+		.doc = "Run one program on a host of a running `rnicsim serve`. The exit status is the program's, 127 when it "
+		       "is not found, or:",
+		.help_filter = rn_exit_status_help,
 	};
 	struct join join = {.name = "default", .host = -1};
 	char *dir, *socket;
+	char **environment;
 
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &join);
 	if (!rn_run_dir_is_name(join.name))
@@ -88,12 +93,14 @@ int rn_exec_command(int argc, char **argv)
 			join.name, rn_network_hosts() - 1);
 		return RN_EXIT_USAGE;
 	}
-	if (!rn_program_set_environment(dir, (unsigned)join.host))
+	environment = rn_environment_new(dir, (unsigned)join.host, STDOUT_FILENO, STDERR_FILENO);
+	if (!environment)
 		return RN_EXIT_SIMULATOR;
 	free(dir);
 	/* Addresses are in what programs print and send. */
 	personality(ADDR_NO_RANDOMIZE);
-	execvp(join.command[0], join.command);
+	signal(SIGXFSZ, SIG_DFL);
+	execvpe(join.command[0], join.command, environment);
 	fprintf(stderr, "rnicsim: %s: %s\n", join.command[0], strerror(errno));
 	return 127;
 }

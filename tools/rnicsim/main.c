@@ -2,6 +2,8 @@
  * The rnicsim command: sub-commands, --help, --version.
  */
 #include <argp.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 #include "base/bits.h"
 #include "base/mem.h"
 #include "commands.h"
+#include "exit_status.h"
 
 const char *argp_program_version = "rnicsim " RN_VERSION;
 
@@ -21,6 +24,8 @@ static const struct {
 	{"serve", rn_serve_command, "simulate until Ctrl-C; programs join with exec"},
 	{"exec", rn_exec_command, "run one program on a host of a running serve"},
 	{"config", rn_config_command, "check or show a configuration"},
+	{"doctor", rn_doctor_command,
+	 "try what a run needs of this machine, and say what does not work"},
 };
 
 static void print_help(FILE *out)
@@ -34,17 +39,26 @@ static void print_help(FILE *out)
 		     "Example: rnicsim run 'ib_write_bw' 'ib_write_bw localhost'\n");
 }
 
-/* A full disk behind stdout is a failure too. */
+/*
+ * A full disk behind stdout is a failure too. All is written here at once (main() makes the buffer), so that errno is that of
+ * the failure.
+ */
 static int finish(int status)
 {
+	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	perror("rnicsim: standard output");
+	fprintf(stderr, "rnicsim: standard output: %s\n", strerror(errno ? errno : EIO));
 	return status ? status : RN_EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
 {
+	static char buffer[1u << 20];
+
+	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+	/* A file that must not grow any more is an error where it is written. */
+	signal(SIGXFSZ, SIG_IGN);
 	if (argc < 2) {
 		print_help(stderr);
 		return RN_EXIT_USAGE;
@@ -56,7 +70,7 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		printf("%s\n", argp_program_version);
-		return 0;
+		return finish(0);
 	}
 	for (size_t i = 0; i < RN_ARRAY_LEN(commands); i++) {
 		if (strcmp(argv[1], commands[i].name) != 0)

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "driver/uapi.h"
+#include "run_dir.h"
 
 #define NETWORKS 65024 /* 127.1.0 to 127.254.255 */
 #define LOCK_HOST 254
@@ -57,7 +58,7 @@ int rn_network_take(unsigned hosts)
 
 int rn_network_save(const char *dir)
 {
-	char *path = rn_asprintf("%s/net", dir);
+	char *path = rn_asprintf("%s/" RN_RUN_DIR_NETWORK, dir);
 	FILE *file = fopen(path, "we");
 	int result = -1;
 
@@ -71,7 +72,7 @@ int rn_network_save(const char *dir)
 
 int rn_network_load(const char *dir)
 {
-	char *path = rn_asprintf("%s/net", dir);
+	char *path = rn_asprintf("%s/" RN_RUN_DIR_NETWORK, dir);
 	FILE *file = fopen(path, "re");
 	char text[32] = "";
 	int result = -1;

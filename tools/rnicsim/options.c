@@ -307,6 +307,7 @@ void rn_options_fini(struct rn_options *options)
 	free(options->owned);
 	free(options->unit_record);
 	free(options->plusarg);
+	free(options->lacking);
 }
 
 /* Without a configuration and with a number of hosts other than the default's: a switch. */

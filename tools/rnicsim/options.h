@@ -28,6 +28,7 @@ struct rn_options {
 	bool quiet;	   /* no summary */
 	bool free_run;	   /* programs read the wall clock, not the simulated one */
 	bool is_open;	   /* programs join at any time: nobody tells when they start */
+	char *lacking; /* what a repeatable run needs and this machine lacks; NULL nothing; owned */
 	int start_fd; /* of the simulator in virtual time: where the supervisor says what it starts; -1 none */
 };
 

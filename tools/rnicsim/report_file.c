@@ -1,90 +1,63 @@
 #include "report_file.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/mem.h"
-#include "simulator.h"
+#include "base/output.h"
 
-#define BUFFER_BYTES (1u << 20)
+#define WHAT "the report"
 
-static bool complain(const char *path, int error)
+struct rn_report_file {
+	struct rn_whole_file *whole;
+};
+
+static bool complain(char *message)
 {
-	fprintf(stderr, "rnicsim: %s: cannot write the report: %s\n", path, strerror(error));
+	fprintf(stderr, "rnicsim: %s\n", message);
+	free(message);
 	return false;
 }
 
-/* As fopen() would have made it: mkstemp() lets nobody else read. */
-static void open_to_others(int fd)
+struct rn_report_file *rn_report_file_new(const char *path)
 {
-	mode_t mask = umask(0);
+	char *message = NULL;
+	struct rn_whole_file *whole = rn_whole_file_new(path, WHAT, &message);
+	struct rn_report_file *file;
 
-	umask(mask);
-	if (fchmod(fd, 0666 & ~mask) != 0)
-		return; /* the owner can read it anyway */
+	if (!whole) {
+		complain(message);
+		return NULL;
+	}
+	file = rn_calloc(1, sizeof(*file));
+	file->whole = whole;
+	return file;
 }
 
-bool rn_report_file_open(struct rn_report_file *file, const char *path)
+void rn_report_file_free(struct rn_report_file *file)
 {
-	struct stat st;
-	int fd;
-
-	*file = (struct rn_report_file){.path = path};
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		file->stream = fopen(path, "we");
-		return file->stream || complain(path, errno);
-	}
-	file->temporary = rn_asprintf("%s.XXXXXX", path);
-	fd = mkstemp(file->temporary);
-	if (fd >= 0) {
-		open_to_others(fd);
-		file->stream = fdopen(fd, "w");
-	}
-	if (file->stream) {
-		setvbuf(file->stream, NULL, _IOFBF, BUFFER_BYTES);
-		return true;
-	}
-	complain(path, errno);
-	if (fd >= 0) {
-		close(fd);
-		unlink(file->temporary);
-	}
-	free(file->temporary);
-	return false;
+	if (!file)
+		return;
+	rn_whole_file_finish(file->whole, false, NULL);
+	free(file);
 }
 
-bool rn_report_file_close(struct rn_report_file *file)
+bool rn_report_file_write(struct rn_report_file *file, void (*write)(FILE *stream, void *arg),
+			  void *arg)
 {
-	bool failed = ferror(file->stream);
-	int error = EIO;
+	char *message = NULL;
+	struct rn_output *output = rn_output_open(rn_whole_file_path(file->whole), WHAT, &message);
+	int error;
 
-	errno = 0;
-	if (fclose(file->stream) != 0) {
-		failed = true;
-		error = errno;
+	if (output) {
+		write(rn_output_stream(output), arg);
+		/* The message is to name the path that was asked for. */
+		error = rn_output_close(output, NULL);
+		if (error)
+			rn_whole_file_drop(file->whole, error, &message);
+		else
+			rn_whole_file_finish(file->whole, true, &message);
+		file->whole = NULL;
 	}
-	if (!failed && file->temporary && rename(file->temporary, file->path) != 0) {
-		failed = true;
-		error = errno;
-	}
-	if (failed && file->temporary)
-		unlink(file->temporary);
-	free(file->temporary);
-	return !failed || complain(file->path, error);
-}
-
-bool rn_report_is_writable(const char *path)
-{
-	struct rn_report_file file;
-
-	if (!rn_report_file_open(&file, path))
-		return false;
-	fclose(file.stream);
-	if (file.temporary)
-		unlink(file.temporary);
-	free(file.temporary);
-	return true;
+	rn_report_file_free(file);
+	return !message || complain(message);
 }

@@ -1,5 +1,5 @@
 /*
- * A file that is there whole or not at all: written under a temporary name beside its own, then renamed.
+ * The JSON report's file: there whole or not at all.
  */
 #ifndef RN_RNICSIM_REPORT_FILE_H
 #define RN_RNICSIM_REPORT_FILE_H
@@ -7,16 +7,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct rn_report_file {
-	const char *path; /* borrowed */
-	char *temporary; /* NULL: @path is no regular file (a pipe, /dev/stdout) and is written to directly */
-	FILE *stream;
-};
+struct rn_report_file;
 
-/** Open @path for writing; false with a message on stderr that names path and reason. */
-bool rn_report_file_open(struct rn_report_file *file, const char *path);
+/** Make sure, before a long run, that a report can be put at @path; NULL with a message on stderr when it cannot. */
+struct rn_report_file *rn_report_file_new(const char *path);
 
-/** Finish: false with a message on stderr when anything since the opening has failed; then nothing is left behind. */
-bool rn_report_file_close(struct rn_report_file *file);
+/**
+ * Let @write(stream, @arg) write it, put it in its place, and free. False with a message on stderr when anything of that has
+ * failed; then nothing is left behind.
+ */
+bool rn_report_file_write(struct rn_report_file *file, void (*write)(FILE *stream, void *arg),
+			  void *arg);
+
+/** Forget it. NULL is ignored. */
+void rn_report_file_free(struct rn_report_file *file);
 
 #endif

@@ -312,12 +312,14 @@ static json_t *virtual_json(const struct rn_outcome *outcome)
 {
 	const struct rn_virtual_counts *counts = outcome->virtual_time;
 	const bool is_random = outcome->random_addresses;
+	const char *lacking = outcome->options->lacking;
 
-	return json_pack("{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "deterministic",
-			 rn_virtual_is_repeatable(counts) && !is_random, "address_randomisation",
-			 is_random, "grants", (json_int_t)counts->grants, "outside",
-			 (json_int_t)counts->outside, "unproved", (json_int_t)counts->unproved,
-			 "outside_looks", (json_int_t)counts->outside_looks, "strangers",
+	return json_pack("{s:b, s:b, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "deterministic",
+			 rn_virtual_is_repeatable(counts) && !is_random && !lacking,
+			 "address_randomisation", is_random, "machine_lacks", lacking, "grants",
+			 (json_int_t)counts->grants, "outside", (json_int_t)counts->outside,
+			 "unproved", (json_int_t)counts->unproved, "outside_looks",
+			 (json_int_t)counts->outside_looks, "strangers",
 			 (json_int_t)counts->strangers, "late", (json_int_t)counts->late,
 			 "interrupted", (json_int_t)counts->interrupted);
 }
@@ -338,8 +340,9 @@ static json_t *units_json(const struct rn_cosim *cosim)
 	return units;
 }
 
-static void write_report(FILE *out, const struct rn_outcome *outcome)
+static void write_report(FILE *out, void *arg)
 {
+	const struct rn_outcome *outcome = arg;
 	struct rn_report_nic *nics = rn_report_nics(outcome);
 	json_t *result = result_json(outcome, nics);
 	json_t *run = run_json(outcome, nics);
@@ -366,14 +369,9 @@ static void write_report(FILE *out, const struct rn_outcome *outcome)
 	free(nics);
 }
 
-bool rn_report_write_json(const struct rn_outcome *outcome)
+bool rn_report_write_json(struct rn_report_file *file, const struct rn_outcome *outcome)
 {
-	struct rn_report_file file;
+	struct rn_outcome copy = *outcome;
 
-	if (!outcome->options->report_path)
-		return true;
-	if (!rn_report_file_open(&file, outcome->options->report_path))
-		return false;
-	write_report(file.stream, outcome);
-	return rn_report_file_close(&file);
+	return rn_report_file_write(file, write_report, &copy);
 }

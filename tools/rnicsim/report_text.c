@@ -252,6 +252,22 @@ static void print_idle_faults(const struct rn_outcome *outcome)
 				rn_fault_class_name(rule->class), rule->host, rule->seen);
 }
 
+/* What works here alone is said once. */
+static void print_without_grh(const struct rn_outcome *outcome, unsigned hosts)
+{
+	for (unsigned i = 0; i < hosts; i++) {
+		const char *program = rn_driver_program_without_grh(outcome->driver[i]);
+
+		if (!program[0])
+			continue;
+		fprintf(stderr,
+			"  warning: %s on host %u connected without GRH (no GID), which real RoCE refuses. ibv_*_pingpong\n"
+			"  take a GID index, -g 0. hosts.*.nic.device.allow_no_grh=false refuses it here, too\n",
+			program, i);
+		return;
+	}
+}
+
 /* A path that a shell takes as one word is printed as it is. */
 static const char *quote_for(const char *path)
 {
@@ -300,8 +316,12 @@ static void print_virtual(const struct rn_outcome *outcome)
 		fputs("  virtual time: addresses are random, the system refuses to switch that off; what shows them differs\n"
 		      "  in another run\n",
 		      stderr);
+	if (outcome->options->lacking)
+		fprintf(stderr,
+			"  virtual time: another run may differ, since this machine lacks %s\n",
+			outcome->options->lacking);
 	if (rn_virtual_is_repeatable(counts)) {
-		if (!outcome->random_addresses)
+		if (!outcome->random_addresses && !outcome->options->lacking)
 			fputs("  virtual time: the programs read the simulated clock; another run gives the same\n",
 			      stderr);
 		return;
@@ -325,6 +345,7 @@ void rn_report_print_text(const struct rn_outcome *outcome)
 		fprintf(stderr, "  and %u more hosts: see the report (--report)\n", count - shown);
 	print_limiter(nics, count);
 	print_idle_faults(outcome);
+	print_without_grh(outcome, count);
 	print_files(outcome);
 	if (outcome->virtual_time) {
 		print_virtual(outcome);

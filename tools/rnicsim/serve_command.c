@@ -2,18 +2,16 @@
  * rnicsim serve: the simulator alone; programs join with `rnicsim exec` from other terminals.
  */
 #include <argp.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "child.h"
 #include "commands.h"
+#include "doctor.h"
+#include "exit_status.h"
 #include "network.h"
 #include "run_dir.h"
+#include "supervise.h"
 
 enum option_key { OPT_NAME = 0x200 };
 
@@ -49,63 +47,69 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* Until a signal comes or the simulator dies. */
-static int wait_for_end(struct rn_child *child)
+static int wait_for_end(struct rn_supervisor *s)
 {
-	struct pollfd fds[2] = {{.events = POLLIN}, {.fd = child->pidfd, .events = POLLIN}};
-	sigset_t set;
+	struct pollfd fds[RN_SUPERVISOR_FDS];
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	fds[0].fd = signalfd(-1, &set, SFD_CLOEXEC);
-	while (poll(fds, 2, -1) < 0)
-		;
-	if (fds[1].revents) {
-		rn_child_reap(child);
-		if (child->status == RN_EXIT_DIVERGED)
+	while (!s->interrupted && !rn_child_is_gone(&s->child))
+		rn_supervisor_poll(s, fds, RN_SUPERVISOR_FDS, -1);
+	if (rn_child_is_gone(&s->child)) {
+		if (s->child.status == RN_EXIT_DIVERGED)
 			return RN_EXIT_DIVERGED;
-		fprintf(stderr, "rnicsim: the simulator has died with status %d\n", child->status);
+		rn_outlet_say(s->outlet[1], "rnicsim: the simulator has died with status %d\n",
+			      s->child.status);
 		return RN_EXIT_SIMULATOR;
 	}
-	rn_child_stop(child);
-	return child->status;
+	rn_supervisor_stop(s);
+	/* It is meant to be ended by a signal. */
+	return s->gave_up ? RN_EXIT_SIMULATOR : s->child.status;
+}
+
+static void say_so(struct rn_supervisor *s, const struct serve *serve, unsigned hosts)
+{
+	const bool has_name = strcmp(serve->name, "default") != 0;
+
+	rn_outlet_say(s->outlet[0],
+		      "rnicsim: serving %u hosts as \"%s\"; join with: rnicsim exec%s%s "
+		      "--host 0 COMMAND; Ctrl-C ends and reports\n",
+		      hosts, serve->name, has_name ? " --name " : "", has_name ? serve->name : "");
+}
+
+static int serve_in(struct serve *serve, const struct rn_scenario *scenario,
+		    const struct rn_config *config, const char *dir)
+{
+	struct rn_supervisor s;
+	int status;
+
+	rn_doctor_look(&serve->options);
+	status = rn_supervisor_start(&s, &serve->options, scenario, config, dir, 0);
+
+	if (!status) {
+		say_so(&s, serve, scenario->hosts);
+		status = wait_for_end(&s);
+	}
+	return rn_supervisor_fini(&s, status);
 }
 
 static int serve_scenario(struct serve *serve)
 {
 	struct rn_config *config;
 	struct rn_scenario *scenario = rn_options_load(&serve->options, &config);
-	struct rn_child child;
+	struct rn_run_dir dir;
 	int status = RN_EXIT_USAGE;
 	int network = -1;
-	char *dir;
 
 	if (!scenario)
 		return RN_EXIT_USAGE;
-	dir = rn_run_dir_make(serve->name);
-	if (dir)
-		network = rn_network_take(scenario->hosts);
-	if (network >= 0 && rn_network_save(dir) == 0) {
+	if (rn_run_dir_make(&dir, serve->name)) {
 		status = RN_EXIT_SIMULATOR;
-		if (rn_child_start(&child, &serve->options, scenario, config, dir)) {
-			printf("rnicsim: serving %u hosts as \"%s\"; join with: rnicsim exec%s%s "
-			       "--host 0 COMMAND; Ctrl-C ends and reports\n",
-			       scenario->hosts, serve->name,
-			       strcmp(serve->name, "default") == 0 ? "" : " --name ",
-			       strcmp(serve->name, "default") == 0 ? "" : serve->name);
-			fflush(stdout);
-			status = wait_for_end(&child);
-		} else if (child.status) {
-			status = child.status;
-		}
+		network = rn_network_take(scenario->hosts);
+		if (network >= 0 && rn_network_save(dir.path) == 0)
+			status = serve_in(serve, scenario, config, dir.path);
+		rn_run_dir_remove(&dir);
 	}
 	if (network >= 0)
 		close(network);
-	if (dir)
-		rn_run_dir_remove(dir);
-	free(dir);
 	rn_scenario_free(scenario);
 	rn_config_free(config);
 	return status;
@@ -121,6 +125,7 @@ int rn_serve_command(int argc, char **argv)
 		.parser = parse,
 		.doc = "Simulate until Ctrl-C; programs join from other terminals with `rnicsim exec`.",
 		.children = children,
+		.help_filter = rn_exit_status_help,
 	};
 	struct serve serve = {.name = "default", .options.is_open = true};
 	int status;

@@ -18,10 +18,15 @@
 #include <unistd.h>
 
 #include "attributes.h"
+#include "base/bits.h"
 #include "base/mem.h"
-#include "commands.h"
+#include "descendants.h"
 #include "driver/server.h"
-#include "programs.h"
+#include "driver/uapi.h"
+#include "exit_status.h"
+#include "machine/machine.h"
+#include "report_file.h"
+#include "run_dir.h"
 #include "systemc/cosim/fifo_fst.h"
 #include "systemc/kernel.h"
 
@@ -33,6 +38,7 @@
 #define YIELD_BELOW_PS 100000000u  /* an event nearer than this is not worth a sleep: 100 us */
 #define MAX_SLEEP_PS 100000000000u /* 100 ms */
 #define PS_PER_NS 1000u
+#define ORPHAN_S 20 /* to report in, for one whose supervisor has been killed */
 #define PS_PER_S 1000000000000u
 #define PS_PER_MS 1e9
 
@@ -41,7 +47,8 @@ struct simulator {
 	const struct rn_scenario *scenario;
 	struct rn_system *system;
 	struct rn_cosim *cosim;
-	struct rn_fifo_fst *fst; /* NULL: none */
+	struct rn_fifo_fst *fst;	    /* NULL: none */
+	struct rn_report_file *report_file; /* NULL: none, or written */
 	struct rn_sim *sim;
 	struct rn_kernel *kernel;
 	struct rn_driver **driver;
@@ -58,10 +65,14 @@ struct simulator {
 };
 
 static volatile sig_atomic_t stop_signal;
+static pid_t supervisor;
 
+/* When the supervisor is gone nobody else would end a process that an output blocks. */
 static void note_signal(int signal)
 {
 	stop_signal = signal;
+	if (getppid() != supervisor)
+		alarm(ORPHAN_S);
 }
 
 static uint64_t wall_ns(void)
@@ -120,7 +131,7 @@ static bool bring_up(struct simulator *s, const char *dir)
 		.hosts = s->scenario->hosts,
 		.free_run = true,
 	};
-	char *path = rn_asprintf("%s/socket", dir);
+	char *path = rn_asprintf("%s/" RN_RUN_DIR_SOCKET, dir);
 	int error = 0;
 
 	for (unsigned i = 0; i < s->scenario->hosts; i++)
@@ -258,17 +269,22 @@ static bool report(struct simulator *s, const struct rn_config *config, uint64_t
 		.wakes = rn_sim_wakes(s->sim),
 	};
 	struct rn_virtual_counts counts;
+	struct rn_report_file *file;
 
 	if (s->virtual) {
 		rn_virtual_get_counts(s->virtual, &counts);
 		outcome.virtual_time = &counts;
-		outcome.random_addresses = rn_program_addresses_are_random();
+		outcome.random_addresses = !rn_machine_has(RN_MACHINE_FIXED_ADDRESSES);
 	}
 
 	rn_stats_settle(rn_system_stats(s->system));
 	if (!s->options->quiet)
 		rn_report_print_text(&outcome);
-	return !s->options->report_path || rn_report_write_json(&outcome);
+	if (!s->report_file)
+		return true;
+	file = s->report_file;
+	s->report_file = NULL;
+	return rn_report_write_json(file, &outcome);
 }
 
 /* Sleeps end when they should: events are often microseconds away. */
@@ -281,6 +297,7 @@ static void catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = note_signal};
 
+	supervisor = getppid();
 	sigaction(SIGTERM, &action, NULL);
 }
 
@@ -316,6 +333,18 @@ static void make_virtual(struct simulator *s)
 		s->virtual = rn_virtual_new(&env);
 }
 
+/* The supervisor has been killed: whatever process group its programs are in, they go with it. */
+static void end_orphans(const struct simulator *s, const char *dir)
+{
+	char *path;
+
+	if (s->options->is_open || getppid() == supervisor)
+		return;
+	path = rn_asprintf("%s/" RN_RUN_DIR_SOCKET, dir);
+	rn_descendants_kill_marked(RN_ENV_SOCKET, path);
+	free(path);
+}
+
 static int run(struct simulator *s, const struct rn_config *config, const char *dir, int ready_fd)
 {
 	uint64_t end_ps;
@@ -336,6 +365,7 @@ static int run(struct simulator *s, const struct rn_config *config, const char *
 		rn_virtual_serve(s->virtual, s->server);
 	else
 		serve(s);
+	end_orphans(s, dir);
 	end_ps = rn_sim_now_ps(s->sim);
 	if (s->warmup_end_ps)
 		fprintf(stderr,
@@ -365,10 +395,9 @@ static bool make_system(struct simulator *s)
 	}
 	if (s->system && s->options->fst_path) {
 		s->fst = rn_fifo_fst_new(rn_system_sim(s->system), rn_system_stats(s->system),
-					 s->options->fst_path);
+					 s->options->fst_path, &message);
 		if (!s->fst) {
-			message = rn_asprintf("%s: cannot write a waveform", s->options->fst_path);
-			rn_system_free(s->system);
+			rn_system_free(s->system, NULL);
 			s->system = NULL;
 		}
 	}
@@ -377,24 +406,26 @@ static bool make_system(struct simulator *s)
 	fprintf(stderr, "rnicsim: %s\n", message);
 	free(message);
 	if (s->cosim)
-		rn_cosim_free(s->cosim);
+		rn_cosim_free(s->cosim, NULL);
 	return false;
 }
 
 /* Status of what could not be written whole. */
 static int free_system(struct simulator *s)
 {
-	int error, cosim_error;
+	char *message[3] = {NULL};
+	bool failed = false;
 
-	rn_fifo_fst_free(s->fst);
-	error = rn_system_free(s->system);
-	cosim_error = rn_cosim_free(s->cosim);
-
-	if (!error)
-		error = cosim_error;
-	if (error)
-		fprintf(stderr, "rnicsim: a capture or log is not whole: %s\n", strerror(error));
-	return error ? RN_EXIT_USAGE : 0;
+	rn_fifo_fst_free(s->fst, &message[0]);
+	rn_system_free(s->system, &message[1]);
+	rn_cosim_free(s->cosim, &message[2]);
+	for (size_t i = 0; i < RN_ARRAY_LEN(message); i++) {
+		if (message[i])
+			fprintf(stderr, "rnicsim: %s\n", message[i]);
+		failed = failed || message[i];
+		free(message[i]);
+	}
+	return failed ? RN_EXIT_USAGE : 0;
 }
 
 int rn_simulator_run(const struct rn_options *options, const struct rn_scenario *scenario,
@@ -405,10 +436,12 @@ int rn_simulator_run(const struct rn_options *options, const struct rn_scenario 
 
 	catch_signals();
 	sharpen_timers();
-	if (options->report_path && !rn_report_is_writable(options->report_path))
+	if (options->report_path && !(s.report_file = rn_report_file_new(options->report_path)))
 		return RN_EXIT_USAGE;
-	if (!make_system(&s))
+	if (!make_system(&s)) {
+		rn_report_file_free(s.report_file);
 		return RN_EXIT_USAGE;
+	}
 	s.sim = rn_system_sim(s.system);
 	s.kernel = rn_kernel_new(s.sim);
 	s.driver = rn_calloc(scenario->hosts, sizeof(*s.driver));
@@ -422,5 +455,6 @@ int rn_simulator_run(const struct rn_options *options, const struct rn_scenario 
 	free(s.driver);
 	rn_kernel_free(s.kernel);
 	file_status = free_system(&s);
+	rn_report_file_free(s.report_file);
 	return status ? status : file_status;
 }

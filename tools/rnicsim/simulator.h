@@ -37,11 +37,10 @@ struct rn_outcome {
 int rn_simulator_run(const struct rn_options *options, const struct rn_scenario *scenario,
 		     const struct rn_config *config, const char *dir, int ready_fd, int stop_fd);
 
-/** Write the JSON report to options->report_path; false (message printed) when that fails. */
-bool rn_report_write_json(const struct rn_outcome *outcome);
+struct rn_report_file;
 
-/** Whether a report can be written to @path, before a long run finds out; false with a message. */
-bool rn_report_is_writable(const char *path);
+/** Write the JSON report and free @file; false (message printed) when that fails. */
+bool rn_report_write_json(struct rn_report_file *file, const struct rn_outcome *outcome);
 
 /** Print the readable summary to stdout's neighbour, stderr. */
 void rn_report_print_text(const struct rn_outcome *outcome);

@@ -2,7 +2,10 @@
  * Processes of a run in virtual time: who joins, who is expected to join, who has ended.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -15,6 +18,7 @@
 /* A program that does not join has used so much processor time, or has slept for so long. */
 #define STRANGER_CPU_NS 500000000u
 #define STRANGER_ASLEEP_NS 1000000000u
+#define DEATH_MS 1000 /* of a process that has been sent a signal that ends it */
 #define STRANGER_UNSEEN_NS 5000000000u
 /* Once there has been one, the run cannot be repeated any more, but it can be quick. */
 #define PATIENCE_LESS 10u
@@ -144,22 +148,70 @@ void rn_virtual_look_at_expected(struct rn_virtual *v)
 
 /* --- the programs of the run --- */
 
-void rn_virtual_add_top(struct rn_virtual *v, pid_t pid)
+void rn_virtual_add_top(struct rn_virtual *v, pid_t pid, bool awaited)
 {
-	if (v->tops < RN_TOPS_MAX)
-		v->top_fd[v->tops++] = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (v->tops == RN_TOPS_MAX)
+		return;
+	v->top_fd[v->tops] = (int)syscall(SYS_pidfd_open, pid, 0);
+	v->top_awaited[v->tops++] = awaited;
+}
+
+static bool have_ended(const struct rn_virtual *v, bool only_awaited)
+{
+	for (unsigned i = 0; i < v->tops; i++) {
+		struct pollfd fd = {.fd = v->top_fd[i], .events = POLLIN};
+
+		if ((v->top_awaited[i] || !only_awaited) && fd.fd >= 0 && poll(&fd, 1, 0) <= 0)
+			return false;
+	}
+	return true;
+}
+
+/* Whether SIGTERM ends @pid at once: it has no handler for it, and neither blocks nor ignores it. */
+static bool dies_of_sigterm(pid_t pid)
+{
+	const uint64_t bit = UINT64_C(1) << (SIGTERM - 1);
+	char path[64], line[128];
+	uint64_t mask, all = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "SigBlk: %" SCNx64, &mask) == 1 ||
+		    sscanf(line, "SigIgn: %" SCNx64, &mask) == 1 ||
+		    sscanf(line, "SigCgt: %" SCNx64, &mask) == 1)
+			all |= mask;
+	if (file)
+		fclose(file);
+	return file && !(all & bit);
+}
+
+/* In the order of the roll, and each that dies of it is dead before time passes: every run has the same. */
+static void end_servers(struct rn_virtual *v)
+{
+	v->servers_ended = true;
+	rn_virtual_bury_dead(v);
+	for (unsigned i = 0; i < v->count; i++) {
+		const struct rn_vprocess *process = v->process[i];
+		struct pollfd fd = {.fd = process->pidfd, .events = POLLIN};
+		const bool dies = dies_of_sigterm(process->pid);
+
+		if (kill(process->pid, SIGTERM) == 0 && dies)
+			poll(&fd, 1, DEATH_MS);
+	}
+	rn_virtual_bury_dead(v);
+	v->signalled_ps = rn_virtual_now_ps(v);
+	rn_virtual_act(v, v->signalled_ps);
 }
 
 void rn_virtual_look_at_tops(struct rn_virtual *v)
 {
 	if (v->phase != RN_ALL_STARTED || !v->tops)
 		return;
-	v->is_over = true;
-	for (unsigned i = 0; i < v->tops; i++) {
-		struct pollfd fd = {.fd = v->top_fd[i], .events = POLLIN};
-
-		v->is_over = v->is_over && (fd.fd < 0 || poll(&fd, 1, 0) > 0);
-	}
+	v->is_over = have_ended(v, false);
+	if (!v->is_over && !v->servers_ended && have_ended(v, true))
+		end_servers(v);
 }
 
 /* True when @pid was expected: what it does is in the order of the run. */

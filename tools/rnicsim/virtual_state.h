@@ -50,7 +50,9 @@ struct rn_virtual {
 	struct rn_expected expected[RN_EXPECTED_MAX];
 	unsigned expecting;
 	int top_fd[RN_TOPS_MAX]; /* pidfds of the programs that the supervisor has started */
+	bool top_awaited[RN_TOPS_MAX];
 	unsigned tops;
+	bool servers_ended; /* those that are not awaited were sent SIGTERM */
 	bool is_over; /* all of them have ended: time stands still for what they have left behind */
 	bool ended;   /* the world cannot go on */
 	enum rn_start_phase phase;
@@ -99,7 +101,8 @@ void rn_virtual_expect(struct rn_virtual *v, pid_t pid);
 void rn_virtual_expect_child(struct rn_virtual *v, struct rn_vprocess *parent, pid_t pid);
 void rn_virtual_look_at_expected(struct rn_virtual *v);
 /** A program that the supervisor has started; when the last of them has ended, the run is over. */
-void rn_virtual_add_top(struct rn_virtual *v, pid_t pid);
+void rn_virtual_add_top(struct rn_virtual *v, pid_t pid, bool awaited);
+/** Also ends those that are not awaited once the awaited have ended, at this simulated time. */
 void rn_virtual_look_at_tops(struct rn_virtual *v);
 /** A process asks for its page: the answer to RN_UAPI_ATTACH_TIME, a descriptor or -errno. */
 int rn_virtual_attach(void *arg, pid_t pid, const struct rn_uapi_attach_time *request);

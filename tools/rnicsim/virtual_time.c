@@ -107,7 +107,7 @@ static void take_start(struct rn_virtual *v)
 	v->more = start.more;
 	v->phase = RN_SETTLING;
 	v->settle_from_ps = rn_virtual_now_ps(v);
-	rn_virtual_add_top(v, start.pid);
+	rn_virtual_add_top(v, start.pid, start.awaited);
 	rn_virtual_expect(v, start.pid);
 }
 
@@ -221,6 +221,8 @@ static void settle(struct rn_virtual *v)
 	v->phase = v->more ? RN_AWAITING_START : RN_ALL_STARTED;
 	if (v->more)
 		send(v->env.start_fd, "", 1, MSG_NOSIGNAL);
+	else
+		rn_virtual_look_at_tops(v);
 }
 
 /* --- advancing --- */

@@ -18,7 +18,8 @@
 /* From the supervisor: a program of the run has been started. The answer is one byte: start the next. */
 struct rn_virtual_start {
 	int32_t pid; /* 0: none; it ends the programs, by the wall clock or because somebody wants it */
-	uint32_t more; /* 0: it is the last */
+	uint32_t more;	  /* 0: it is the last */
+	uint32_t awaited; /* 0: it is ended when those that are awaited have ended */
 };
 
 struct rn_virtual_env {

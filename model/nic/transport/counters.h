@@ -46,6 +46,7 @@
 	X(rx_atomic_requests, "requests", "atomic requests taken (refused)")                       \
 	X(out_of_sequence, "packets", "requests beyond the expected PSN")                          \
 	X(duplicate_request, "packets", "requests before the expected PSN")                        \
+	X(rx_parked_packets, "packets", "requests kept aside behind a receive WQE on its way")     \
 	X(out_of_buffer, "packets", "requests that found no receive WQE")                          \
 	X(resp_local_length_error, "events", "SENDs longer than their receive WQE")                \
 	X(resp_remote_access_errors, "events", "requests refused: key, bounds or access")          \

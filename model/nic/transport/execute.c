@@ -18,6 +18,7 @@ void rn_rx_fill_completion(const struct rn_hw_qpc *qpc, uint16_t idx, uint8_t st
 		.wqe_idx = idx,
 		.opcode = status == RN_WC_SUCCESS ? RN_CQE_RECV : RN_CQE_RECV_ERR,
 		.status = status,
+		.vendor_syndrome = rn_vendor_syndrome(status, true),
 	};
 }
 

@@ -81,7 +81,7 @@ static enum rn_rx_step flush(struct rn_rx *rx, struct rn_hw_qpc *qpc)
 	struct rn_hw_qpc_responder *s = rn_rx_responder(qpc);
 
 	if (!rx->flushing) {
-		if (rn_rx_fetch(rx, rx->op_qpn, (uint16_t)s->rq_next, true) != RN_FETCH_ANSWERED)
+		if (rn_rx_fetch_pi(rx, rx->op_qpn, (uint16_t)s->rq_next) != RN_FETCH_ANSWERED)
 			return RN_RX_WAIT;
 		rx->fetch = RN_FETCH_NONE;
 		rx->flushing = true;

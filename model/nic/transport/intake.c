@@ -31,6 +31,37 @@ void rn_rx_drop_waiting(struct rn_rx *rx, bool put)
 		rn_block_wake_next(&rx->block);
 }
 
+struct rn_packet *rn_rx_packet_at_hand(struct rn_rx *rx, struct rn_rx_waiting *waiting)
+{
+	if (!rx->op_is_parked)
+		return rn_rx_first_waiting(rx, waiting);
+	*waiting = *rn_rx_park_first(rx, rx->op_qpn);
+	return rn_packet_at(rx->env->packets, waiting->packet);
+}
+
+void rn_rx_drop_at_hand(struct rn_rx *rx, bool put)
+{
+	if (!rx->op_is_parked) {
+		rn_rx_drop_waiting(rx, put);
+		return;
+	}
+	if (put)
+		rn_packet_put(rx->env->packets, rn_rx_park_first(rx, rx->op_qpn)->packet);
+	rn_rx_park_drop(rx, rx->op_qpn);
+	rx->again = true;
+}
+
+void rn_rx_keep_at_hand(struct rn_rx *rx)
+{
+	struct rn_rx_waiting *waiting = &rx->waiting[rx->waiting_head];
+
+	if (rx->op_is_parked)
+		return;
+	waiting->is_checked = true;
+	if (rn_rx_park_packet(rx, rx->op_qpn, waiting))
+		rn_rx_drop_waiting(rx, false);
+}
+
 static void add_waiting(struct rn_rx *rx, uint32_t idx, uint32_t qpn)
 {
 	uint32_t at = (rx->waiting_head + rx->waiting_used) % rx->params->rx_lookahead;

@@ -126,15 +126,17 @@ void rn_tx_complete(struct rn_tx *tx, const struct rn_hw_qpc *qpc, const struct 
 		return;
 	tx->count->req_cqe_error += is_error;
 	tx->count->req_cqe_flush_error += status == RN_WC_WR_FLUSH_ERR;
-	rn_outbox_put(&tx->completions, &(struct rn_completion){
-						.cqn = qpc->send_cqn,
-						.qpn = entry->qpn,
-						.byte_len = entry->bytes,
-						.wqe_idx = entry->wqe_idx,
-						.opcode = is_error ? RN_CQE_REQ_ERR : RN_CQE_REQ,
-						.status = status,
-						.req_opcode = entry->opcode,
-					});
+	rn_outbox_put(&tx->completions,
+		      &(struct rn_completion){
+			      .cqn = qpc->send_cqn,
+			      .qpn = entry->qpn,
+			      .byte_len = entry->bytes,
+			      .wqe_idx = entry->wqe_idx,
+			      .opcode = is_error ? RN_CQE_REQ_ERR : RN_CQE_REQ,
+			      .status = status,
+			      .vendor_syndrome = rn_vendor_syndrome(status, false),
+			      .req_opcode = entry->opcode,
+		      });
 }
 
 bool rn_tx_is_drained(const struct rn_tx_flow *flow)
@@ -153,7 +155,10 @@ void rn_tx_check_drained(struct rn_tx *tx, struct rn_hw_qpc *qpc)
 		rn_tx_put_event(tx, tx->op_qpn, RN_QP_EVENT_SQ_DRAINED);
 }
 
-/* How the oldest WQE ends now; false when it does not yet. */
+/*
+ * How the oldest WQE ends now; false when it does not yet. Behind an error nothing succeeds, acknowledged or not:
+ * a READ whose data cannot be placed fails long after the ACK of what was posted behind it.
+ */
 static bool outcome(const struct rn_hw_qpc *qpc, const struct rn_hw_qpc_requester *r,
 		    const struct rn_tx_entry *entry, uint8_t *status)
 {
@@ -162,10 +167,13 @@ static bool outcome(const struct rn_hw_qpc *qpc, const struct rn_hw_qpc_requeste
 	if (entry->writes)
 		return false;
 	*status = entry->status;
-	if (entry->status != RN_WC_SUCCESS || rn_psn_diff(r->una_psn, end) >= 0)
+	if (entry->status != RN_WC_SUCCESS)
 		return true;
-	*status = RN_WC_WR_FLUSH_ERR;
-	return rn_tx_in_error(qpc, r);
+	if (rn_tx_in_error(qpc, r)) {
+		*status = RN_WC_WR_FLUSH_ERR;
+		return true;
+	}
+	return rn_psn_diff(r->una_psn, end) >= 0;
 }
 
 static void stamp_ack(const struct rn_tx *tx, const struct rn_tx_entry *entry)

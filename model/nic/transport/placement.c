@@ -180,6 +180,7 @@ static void turn_into_failure(struct rn_rx *rx, struct rn_rx_slot *slot, uint8_t
 static void fail_completion(struct rn_rx_slot *slot, uint8_t status)
 {
 	slot->completion.status = status;
+	slot->completion.vendor_syndrome = rn_vendor_syndrome(status, true);
 	slot->completion.opcode = RN_CQE_RECV_ERR;
 }
 
@@ -196,6 +197,16 @@ static void flush_slot(struct rn_rx *rx, struct rn_rx_slot *slot)
 		fail_completion(slot, RN_WC_WR_FLUSH_ERR);
 	if (flow->failed_receive && flow->failed_idx == slot->completion.wqe_idx)
 		slot->completes = false;
+}
+
+/*
+ * Memory of a remote key refused the request. The receive WQE that a WRITE with immediate consumes tells of it;
+ * those behind it are flushed.
+ */
+static void fail_remote(struct rn_rx *rx, struct rn_rx_slot *slot, uint8_t code, uint8_t event)
+{
+	turn_into_failure(rx, slot, code, event);
+	fail_completion(slot, RN_WC_LOC_ACCESS_ERR);
 }
 
 /* Receive WQE in mid-message whose memory cannot be written. */
@@ -219,11 +230,9 @@ static void judge(struct rn_rx *rx, struct rn_rx_slot *slot)
 		flush_slot(rx, slot);
 	} else if (slot->key_status != RN_PTE_OK ||
 		   (slot->remote && slot->dma_status == RN_DMA_PROTECTION)) {
-		turn_into_failure(rx, slot, RN_NAK_REMOTE_ACCESS, RN_QP_EVENT_ACCESS_ERR);
-		fail_completion(slot, RN_WC_WR_FLUSH_ERR);
+		fail_remote(rx, slot, RN_NAK_REMOTE_ACCESS, RN_QP_EVENT_ACCESS_ERR);
 	} else if (slot->dma_status != RN_DMA_OK && slot->remote) {
-		turn_into_failure(rx, slot, RN_NAK_REMOTE_OPERATIONAL, RN_QP_EVENT_FATAL);
-		fail_completion(slot, RN_WC_WR_FLUSH_ERR);
+		fail_remote(rx, slot, RN_NAK_REMOTE_OPERATIONAL, RN_QP_EVENT_FATAL);
 	} else if (slot->dma_status != RN_DMA_OK) {
 		fail_receive(rx, slot);
 	}

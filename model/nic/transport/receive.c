@@ -1,7 +1,8 @@
 /*
- * Transport rx: receive WQEs from the WQE fetcher. The request at hand asks for its own and waits; the
- * one behind it is asked for ahead when it is known to be posted, for a limited number of queue pairs; and the
- * producer index is read afresh, beside the work, when few are known to be left.
+ * Transport rx: receive WQEs from the WQE fetcher. A request asks for its own, and its queue pair waits aside
+ * (park.c); the one behind it is asked for ahead when it is known to be posted; and the producer index is
+ * read afresh, beside the work, when few are known to be left. There is a limited number of entries for WQEs
+ * asked for, one a queue pair; the oldest that nobody waits for makes room.
  */
 #include <stdlib.h>
 
@@ -9,39 +10,40 @@
 #include "base/mem.h"
 #include "nic/transport/rx.h"
 
-/* Tokens: own requests, ahead ones by entry, the producer index. */
-#define OWN_TOKEN_MASK 0x7fffu
-#define AHEAD_TOKEN 0x8000u
+/* Tokens: entries, then a flush's producer index, then the one read beside. */
+#define PI_TOKEN 0xfffeu
 #define REFRESH_TOKEN 0xffffu
 
-enum ahead_state {
-	AHEAD_FREE,
-	AHEAD_ASKED,
-	AHEAD_READY,
-	AHEAD_TAKEN,   /* asked for; the request at hand waits for it */
-	AHEAD_DROPPED, /* asked for; nobody wants it any more */
+enum entry_state {
+	ENTRY_FREE,
+	ENTRY_ASKED,
+	ENTRY_READY,
+	ENTRY_DROPPED, /* asked for; nobody wants it any more */
 };
 
-struct rn_rx_ahead {
+struct rn_rx_entry {
 	uint32_t qpn;
-	uint32_t slot;
+	struct rn_rq_fetch_rsp rsp; /* READY */
 	uint16_t idx;
 	uint8_t state;
+	bool is_wanted; /* its request waits */
 };
 
-void rn_rx_ahead_init(struct rn_rx *rx)
+void rn_rx_receive_init(struct rn_rx *rx)
 {
 	uint32_t slots = rx->ports.rq_slots->count;
 	uint32_t room = slots > rx->params->rx_slots + 2 ? slots - rx->params->rx_slots - 2 : 0;
-
 	/* The other half is for SENDs of several packets. */
-	rx->aheads = (uint32_t)rn_min_u64(rx->params->receive_ahead_wqes, room / 2);
-	rx->ahead = rn_calloc(rx->aheads + 1, sizeof(*rx->ahead));
+	uint32_t entries = (uint32_t)rn_min_u64(rx->params->receive_ahead_wqes, room / 2);
+
+	rx->asks_ahead = entries > 0;
+	rx->entries = entries ? entries : 1;
+	rx->entry = rn_calloc(rx->entries, sizeof(*rx->entry));
 }
 
-void rn_rx_ahead_fini(struct rn_rx *rx)
+void rn_rx_receive_fini(struct rn_rx *rx)
 {
-	free(rx->ahead);
+	free(rx->entry);
 }
 
 void rn_rx_free_wqe(struct rn_rx *rx, uint32_t slot)
@@ -49,85 +51,135 @@ void rn_rx_free_wqe(struct rn_rx *rx, uint32_t slot)
 	rn_outbox_put(&rx->frees, &(struct rn_slot_free){.slot = slot});
 }
 
-static void drop_entry(struct rn_rx *rx, struct rn_rx_ahead *ahead)
+static void free_entry(struct rn_rx *rx, struct rn_rx_entry *entry)
 {
-	rx->flow[ahead->qpn].ahead = 0;
-	if (ahead->state == AHEAD_READY)
-		rn_rx_free_wqe(rx, ahead->slot);
-	ahead->state = ahead->state == AHEAD_ASKED ? AHEAD_DROPPED : AHEAD_FREE;
+	entry->state = ENTRY_FREE;
+	rn_rx_park_entry_is_free(rx);
 }
 
-void rn_rx_ahead_drop(struct rn_rx *rx, uint32_t qpn)
+static void drop_entry(struct rn_rx *rx, struct rn_rx_entry *entry)
 {
-	if (rx->flow[qpn].ahead)
-		drop_entry(rx, &rx->ahead[rx->flow[qpn].ahead - 1]);
+	rx->flow[entry->qpn].entry = 0;
+	if (entry->is_wanted)
+		rn_rx_park_end(rx, entry->qpn);
+	entry->is_wanted = false;
+	if (entry->state == ENTRY_ASKED) {
+		entry->state = ENTRY_DROPPED;
+		return;
+	}
+	if (entry->rsp.status == RN_WORK_OK)
+		rn_rx_free_wqe(rx, entry->rsp.slot);
+	free_entry(rx, entry);
 }
 
-/* Ask for the next receive WQE of the QP; the oldest of those asked for ahead makes room. */
+static struct rn_rx_entry *entry_of(struct rn_rx *rx, uint32_t qpn)
+{
+	uint32_t at = rx->flow[qpn].entry;
+
+	return at ? &rx->entry[at - 1] : NULL;
+}
+
+/* Make room for a receive WQE to be asked for. False: all are wanted, or on their way. */
+static bool make_room(struct rn_rx *rx)
+{
+	for (uint32_t i = 0; i < rx->entries; i++) {
+		struct rn_rx_entry *entry = &rx->entry[rx->entry_next];
+
+		if (entry->state == ENTRY_READY && !entry->is_wanted)
+			drop_entry(rx, entry);
+		if (entry->state == ENTRY_FREE)
+			return true;
+		rx->entry_next = rx->entry_next + 1 == rx->entries ? 0 : rx->entry_next + 1;
+	}
+	return false;
+}
+
+/* There is room. */
+static void ask(struct rn_rx *rx, uint16_t idx, bool is_wanted)
+{
+	rx->entry[rx->entry_next] = (struct rn_rx_entry){
+		.qpn = rx->op_qpn, .idx = idx, .state = ENTRY_ASKED, .is_wanted = is_wanted};
+	rx->flow[rx->op_qpn].entry = rx->entry_next + 1;
+	rn_outbox_put(&rx->fetches, &(struct rn_rq_fetch){
+					    .qpn = rx->op_qpn,
+					    .idx = idx,
+					    .token = (uint16_t)rx->entry_next,
+				    });
+	rx->entry_next = rx->entry_next + 1 == rx->entries ? 0 : rx->entry_next + 1;
+}
+
 void rn_rx_ahead_ask(struct rn_rx *rx, const struct rn_hw_qpc *qpc, uint16_t idx)
 {
 	struct rn_rx_flow *flow = &rx->flow[rx->op_qpn];
 	uint16_t known = (uint16_t)(flow->rq_pi - idx);
-	struct rn_rx_ahead *ahead;
 
-	if (!rx->aheads || flow->ahead || !flow->pi_known || !known ||
-	    known > 1u << (qpc->log_rq_wqes & 15))
+	if (!rx->asks_ahead || flow->entry || !flow->pi_known || !known ||
+	    known > 1u << (qpc->log_rq_wqes & 15) || !make_room(rx))
 		return;
-	ahead = &rx->ahead[rx->ahead_next];
-	if (ahead->state == AHEAD_READY)
-		drop_entry(rx, ahead);
-	if (ahead->state != AHEAD_FREE)
-		return;
-	*ahead = (struct rn_rx_ahead){.qpn = rx->op_qpn, .idx = idx, .state = AHEAD_ASKED};
-	flow->ahead = rx->ahead_next + 1;
-	rn_outbox_put(&rx->fetches, &(struct rn_rq_fetch){
-					    .qpn = rx->op_qpn,
-					    .idx = idx,
-					    .token = (uint16_t)(AHEAD_TOKEN | rx->ahead_next),
-				    });
-	rx->ahead_next = rx->ahead_next + 1 == rx->aheads ? 0 : rx->ahead_next + 1;
+	ask(rx, idx, false);
 }
 
-/* The WQE was asked for ahead: take it, or wait for it. False when it was not. */
-static bool take_ahead(struct rn_rx *rx, uint32_t qpn, uint16_t idx)
+bool rn_rx_receive(struct rn_rx *rx, uint16_t idx)
 {
-	struct rn_rx_flow *flow = &rx->flow[qpn];
-	struct rn_rx_ahead *ahead = flow->ahead ? &rx->ahead[flow->ahead - 1] : NULL;
+	struct rn_rx_entry *entry = entry_of(rx, rx->op_qpn);
 
-	if (!ahead || ahead->idx != idx)
-		return false;
-	flow->ahead = 0;
-	if (ahead->state == AHEAD_READY) {
-		rx->fetched = (struct rn_rq_fetch_rsp){.pi = flow->rq_pi, .slot = ahead->slot};
-		rx->fetch = RN_FETCH_ANSWERED;
-		ahead->state = AHEAD_FREE;
-	} else {
-		ahead->state = AHEAD_TAKEN;
-		rx->fetch = RN_FETCH_ASKED;
+	if (entry && entry->idx != idx) {
+		drop_entry(rx, entry);
+		entry = NULL;
 	}
-	return true;
+	if (entry && entry->state == ENTRY_READY) {
+		rx->fetched = entry->rsp;
+		rx->fetch = RN_FETCH_ANSWERED;
+		rx->flow[rx->op_qpn].entry = 0;
+		free_entry(rx, entry);
+		return true;
+	}
+	if (entry) {
+		entry->is_wanted = true;
+		rn_rx_park_wait(rx, rx->op_qpn);
+	} else if (make_room(rx)) {
+		ask(rx, idx, true);
+		rn_rx_park_wait(rx, rx->op_qpn);
+	} else {
+		rn_rx_park_wait_for_entry(rx, rx->op_qpn);
+	}
+	return false;
 }
 
-enum rn_rx_fetch_state rn_rx_fetch(struct rn_rx *rx, uint32_t qpn, uint16_t idx, bool pi_only)
+enum rn_rx_fetch_state rn_rx_fetch_pi(struct rn_rx *rx, uint32_t qpn, uint16_t idx)
 {
-	if (rx->fetch != RN_FETCH_NONE || (!pi_only && take_ahead(rx, qpn, idx)))
+	if (rx->fetch != RN_FETCH_NONE)
 		return rx->fetch;
-	rx->fetch_token = (uint16_t)((rx->fetch_token + 1) & OWN_TOKEN_MASK);
 	rn_outbox_put(&rx->fetches, &(struct rn_rq_fetch){
 					    .qpn = qpn,
 					    .idx = idx,
-					    .pi_only = pi_only,
-					    .token = rx->fetch_token,
+					    .pi_only = 1,
+					    .token = PI_TOKEN,
 				    });
 	rx->fetch = RN_FETCH_ASKED;
 	return rx->fetch;
 }
 
-static void take_own(struct rn_rx *rx, const struct rn_rq_fetch_rsp *rsp)
+/* A receive WQE that was asked for. Returns its queue pair, UINT32_MAX when nobody wants it any more. */
+static uint32_t take_wqe(struct rn_rx *rx, const struct rn_rq_fetch_rsp *rsp)
 {
-	RN_ASSERT(rx->fetch == RN_FETCH_ASKED);
-	rx->fetched = *rsp;
-	rx->fetch = RN_FETCH_ANSWERED;
+	struct rn_rx_entry *entry = &rx->entry[rsp->token];
+
+	RN_ASSERT(rsp->token < rx->entries);
+	if (entry->state == ENTRY_DROPPED) {
+		if (rsp->status == RN_WORK_OK)
+			rn_rx_free_wqe(rx, rsp->slot);
+		free_entry(rx, entry);
+		return UINT32_MAX;
+	}
+	RN_ASSERT(entry->state == ENTRY_ASKED);
+	entry->state = ENTRY_READY;
+	entry->rsp = *rsp;
+	if (entry->is_wanted)
+		rn_rx_park_end(rx, entry->qpn);
+	else if (rsp->status != RN_WORK_OK)
+		drop_entry(rx, entry);
+	return entry->qpn;
 }
 
 /* Returns the queue pair that the answer is about, UINT32_MAX when it is gone. */
@@ -137,31 +189,12 @@ static uint32_t take_answer(struct rn_rx *rx, const struct rn_rq_fetch_rsp *rsp)
 		rx->refreshing = false;
 		return rx->refresh_qpn;
 	}
-	if (rsp->token < AHEAD_TOKEN) {
-		RN_ASSERT(rsp->token == rx->fetch_token);
-		take_own(rx, rsp);
-		return rx->op_qpn;
-	}
-
-	struct rn_rx_ahead *ahead = &rx->ahead[rsp->token - AHEAD_TOKEN];
-	uint8_t was = ahead->state;
-	bool is_ok = rsp->status == RN_WORK_OK;
-
-	RN_ASSERT(rsp->token - AHEAD_TOKEN < rx->aheads && was > AHEAD_FREE);
-	ahead->state = AHEAD_FREE;
-	if (was == AHEAD_TAKEN) {
-		take_own(rx, rsp);
-	} else if (was == AHEAD_DROPPED) {
-		if (is_ok)
-			rn_rx_free_wqe(rx, rsp->slot);
-		return UINT32_MAX;
-	} else if (is_ok) {
-		ahead->state = AHEAD_READY;
-		ahead->slot = rsp->slot;
-	} else {
-		rx->flow[ahead->qpn].ahead = 0;
-	}
-	return ahead->qpn;
+	if (rsp->token != PI_TOKEN)
+		return take_wqe(rx, rsp);
+	RN_ASSERT(rx->fetch == RN_FETCH_ASKED);
+	rx->fetched = *rsp;
+	rx->fetch = RN_FETCH_ANSWERED;
+	return rx->op_qpn;
 }
 
 void rn_rx_take_fetched(struct rn_rx *rx)
@@ -207,14 +240,16 @@ void rn_rx_refresh(struct rn_rx *rx, const struct rn_hw_qpc *qpc)
 /* One receive WQE must always be free for the request at hand, or QPs in mid-message would block it. */
 bool rn_rx_can_hold(const struct rn_rx *rx)
 {
-	return rx->held + rx->aheads + rx->params->rx_slots + 1 < rx->ports.rq_slots->count;
+	return rx->held + rx->entries + rx->params->rx_slots + 1 < rx->ports.rq_slots->count;
 }
 
 void rn_rx_release_held(struct rn_rx *rx, uint32_t qpn)
 {
 	struct rn_rx_flow *flow = &rx->flow[qpn];
+	struct rn_rx_entry *entry = entry_of(rx, qpn);
 
-	rn_rx_ahead_drop(rx, qpn);
+	if (entry)
+		drop_entry(rx, entry);
 	if (!flow->rq_slot)
 		return;
 	rn_rx_free_wqe(rx, flow->rq_slot - 1);

@@ -163,7 +163,7 @@ static bool is_valid(struct rn_rx *rx, const struct rn_hw_qpc *qpc,
 	return !(flags & RN_OP_READ) || rx->flow[rx->op_qpn].reads < qpc->max_dest_rd_atomic;
 }
 
-/* Takes the packet over when it returns DONE. */
+/* Takes the packet over when it returns DONE; WAIT: its queue pair waits. */
 static enum rn_rx_step take_expected(struct rn_rx *rx, struct rn_hw_qpc *qpc,
 				     const struct rn_packet *packet, uint32_t idx)
 {
@@ -179,7 +179,7 @@ static enum rn_rx_step take_expected(struct rn_rx *rx, struct rn_hw_qpc *qpc,
 		bool goes_on = (flags & RN_OP_SEND) && !(flags & RN_OP_FIRST);
 		uint32_t at = goes_on ? s->rq_current : s->rq_next;
 
-		if (rn_rx_fetch(rx, rx->op_qpn, (uint16_t)at, false) != RN_FETCH_ANSWERED)
+		if (!rn_rx_receive(rx, (uint16_t)at))
 			return RN_RX_WAIT;
 	}
 	raise_established(rx, qpc, s);
@@ -246,41 +246,32 @@ static void take_gap(struct rn_rx *rx, struct rn_hw_qpc *qpc)
 enum rn_rx_step rn_rx_packet_run(struct rn_rx *rx, struct rn_hw_qpc *qpc)
 {
 	struct rn_rx_waiting waiting;
-	const struct rn_packet *packet = rn_rx_first_waiting(rx, &waiting);
+	const struct rn_packet *packet = rn_rx_packet_at_hand(rx, &waiting);
 	struct rn_hw_qpc_responder *s = rn_rx_responder(qpc);
 
 	RN_ASSERT(packet);
-	if (rx->fetch == RN_FETCH_ASKED) {
-		rx->stall = RN_STALL_MISS;
-		return RN_RX_WAIT;
-	}
 	if (!rn_fifo_can_push(rx->ports.rx_pte_req)) {
 		rx->stall = RN_STALL_OUTPUT;
 		return RN_RX_WAIT;
 	}
 	if (!is_receiving(rx, qpc, s, packet)) {
-		/* It may have failed while its receive WQE was on the way. */
-		if (rx->fetch == RN_FETCH_ANSWERED && rx->fetched.status == RN_WORK_OK)
-			rn_rx_free_wqe(rx, rx->fetched.slot);
-		rx->fetch = RN_FETCH_NONE;
-		rn_rx_drop_waiting(rx, true);
+		rn_rx_drop_at_hand(rx, true);
 		return RN_RX_DONE;
 	}
 
 	int32_t ahead = rn_psn_diff(packet->psn, s->epsn);
 
 	if (ahead == 0) {
-		if (take_expected(rx, qpc, packet, waiting.packet) == RN_RX_WAIT) {
-			rx->stall = RN_STALL_MISS;
-			return RN_RX_WAIT;
-		}
-		rn_rx_drop_waiting(rx, false);
+		if (take_expected(rx, qpc, packet, waiting.packet) == RN_RX_WAIT)
+			rn_rx_keep_at_hand(rx);
+		else
+			rn_rx_drop_at_hand(rx, false);
 		return RN_RX_DONE;
 	}
 	if (ahead < 0)
 		take_duplicate(rx, qpc, packet);
 	else
 		take_gap(rx, qpc);
-	rn_rx_drop_waiting(rx, true);
+	rn_rx_drop_at_hand(rx, true);
 	return RN_RX_DONE;
 }

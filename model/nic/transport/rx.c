@@ -2,8 +2,8 @@
  * Transport rx: the responder of RC queue pairs (IBA volume 1, 9.7.4, 9.7.5.1, 9.9). Exact: PSN,
  * opcode sequence, length, P_Key and access checks, NAK and RNR NAK codes, duplicates, MSN, credits, completions
  * and events. Cycle level: requests are checked one at a time, with the context held and its neighbours'
- * prefetched; payload is placed by finite slots; what a request causes leaves in order. A request that has to
- * wait for its receive WQE holds those behind it up. Left out: atomics, SRQ, UC, UD, CNP.
+ * prefetched; payload is placed by finite slots; what a request causes leaves in order. A queue pair
+ * whose request has to wait for its receive WQE waits aside. Left out: atomics, SRQ, UC, UD, CNP.
  */
 #include "nic/transport/rx.h"
 
@@ -136,22 +136,13 @@ static bool choose_todo(struct rn_rx *rx)
 	return false;
 }
 
-static bool choose_packet(struct rn_rx *rx)
+/* Whether the check takes @waiting now. One that comes back is through with it but for its receive WQE. */
+static bool begin_packet(struct rn_rx *rx, const struct rn_rx_waiting *waiting, uint32_t qpn,
+			 bool is_parked)
 {
-	struct rn_rx_waiting waiting;
-	const struct rn_packet *packet = rn_rx_first_waiting(rx, &waiting);
+	uint64_t cycle = waiting->ready_cycle;
 
-	if (!packet)
-		return false;
-
-	const struct rn_rx_flow *flow = &rx->flow[packet->dqpn];
-	uint64_t cycle = waiting.ready_cycle;
-
-	if (flow->paused) {
-		rx->stall = RN_STALL_LOCK;
-		return false;
-	}
-	if (cycle < rx->packet_cycle)
+	if (cycle < rx->packet_cycle && !waiting->is_checked)
 		cycle = rx->packet_cycle;
 	if (rx->cycle < cycle) {
 		rn_block_wake_in(&rx->block, cycle - rx->cycle);
@@ -162,10 +153,54 @@ static bool choose_packet(struct rn_rx *rx)
 		return false;
 	}
 	rx->op = RN_RX_OP_PACKET;
-	rx->op_qpn = packet->dqpn;
+	rx->op_qpn = qpn;
+	rx->op_is_parked = is_parked;
+	if (waiting->is_checked)
+		return true;
 	rx->packet_cycle = rx->cycle + rx->params->rx_packet_cycles;
 	rn_occupy(&rx->occupancy, rx->cycle, rx->params->rx_packet_cycles);
 	return true;
+}
+
+static bool choose_waiting(struct rn_rx *rx)
+{
+	struct rn_rx_waiting waiting;
+	const struct rn_packet *packet;
+
+	while ((packet = rn_rx_first_waiting(rx, &waiting))) {
+		uint32_t qpn = packet->dqpn;
+
+		if (rx->flow[qpn].paused) {
+			rx->stall = RN_STALL_LOCK;
+			return false;
+		}
+		if (!rn_rx_is_parked(rx, qpn))
+			return begin_packet(rx, &waiting, qpn, false);
+		if (!rn_rx_park_packet(rx, qpn, &waiting)) {
+			rx->stall = RN_STALL_MISS;
+			return false;
+		}
+		rn_rx_park_list(rx, qpn);
+		rn_rx_drop_waiting(rx, false);
+	}
+	if (rx->parking.waiting)
+		rx->stall = RN_STALL_MISS;
+	return false;
+}
+
+static bool choose_back(struct rn_rx *rx)
+{
+	uint32_t back = rn_rx_park_back(rx);
+
+	return back && begin_packet(rx, rn_rx_park_first(rx, back - 1), back - 1, true);
+}
+
+static bool choose_packet(struct rn_rx *rx)
+{
+	rx->op_back_next = !rx->op_back_next;
+	if (rx->op_back_next)
+		return choose_back(rx) || choose_waiting(rx);
+	return choose_waiting(rx) || choose_back(rx);
 }
 
 static bool choose(struct rn_rx *rx)
@@ -207,10 +242,19 @@ static void drop_op(struct rn_rx *rx)
 		rx->flow[rx->op_qpn].todo = 0;
 	else {
 		rx->count->rx_unknown_qp++;
-		rn_rx_drop_waiting(rx, true);
+		rn_rx_drop_at_hand(rx, true);
 	}
 	rx->op = RN_RX_OP_NONE;
 	rx->again = true;
+}
+
+/* The context of a queue pair that waits is kept: it goes on with it. */
+static void idle(struct rn_rx *rx)
+{
+	uint32_t qpn = rx->context.qpn;
+
+	if (qpn >= rx->params->max_qps || !rx->flow[qpn].park.waits)
+		rn_context_port_idle(&rx->context, rx->cycle);
 }
 
 static void engine(struct rn_rx *rx)
@@ -220,7 +264,7 @@ static void engine(struct rn_rx *rx)
 		return;
 	}
 	if (rx->op == RN_RX_OP_NONE && !choose(rx)) {
-		rn_context_port_idle(&rx->context, rx->cycle);
+		idle(rx);
 		return;
 	}
 	switch (rn_context_port_get(&rx->context, rx->op_qpn)) {
@@ -245,7 +289,7 @@ static void engine(struct rn_rx *rx)
 static bool has_more(struct rn_rx *rx)
 {
 	return rx->op != RN_RX_OP_NONE || rx->waiting_used || rx->todo_head || rx->control_taken ||
-	       rn_fifo_peek(rx->ports.rx_ctl);
+	       rx->parking.queue[RN_RX_LIST_BACK].head || rn_fifo_peek(rx->ports.rx_ctl);
 }
 
 static void tick(void *self, uint64_t cycle)
@@ -323,7 +367,8 @@ struct rn_rx *rn_rx_new(const struct rn_nic_env *env, const struct rn_transport_
 			     ports->qpc, params->context_hold_cycles);
 	connect(rx);
 	rn_rx_slots_init(rx);
-	rn_rx_ahead_init(rx);
+	rn_rx_receive_init(rx);
+	rn_rx_park_init(rx);
 	return rx;
 }
 
@@ -331,7 +376,8 @@ void rn_rx_free(struct rn_rx *rx)
 {
 	if (!rx)
 		return;
-	rn_rx_ahead_fini(rx);
+	rn_rx_receive_fini(rx);
+	rn_rx_park_fini(rx);
 	free(rx->flow);
 	free(rx->waiting);
 	free(rx->slot);

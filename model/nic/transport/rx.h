@@ -32,11 +32,27 @@ enum rn_rx_todo {
 
 #define RN_RX_KICK_MIXED UINT32_MAX /* kicks from several pages wait */
 
+/* Written by park.c alone. References into the parking are 1-based, those to QPs QPN + 1; 0 is none. */
+struct rn_rx_park {
+	uint32_t head, tail; /* its requests kept aside, in order */
+	uint32_t next;	     /* QP behind it in its list */
+	uint8_t list;	     /* enum rn_rx_list */
+	bool waits;
+};
+
+enum rn_rx_list {
+	RN_RX_LIST_NONE,
+	RN_RX_LIST_BACK,  /* requests kept aside can go on */
+	RN_RX_LIST_ENTRY, /* waits for a place to ask for its receive WQE */
+	RN_RX_LISTS
+};
+
 /* On the chip for every QP. */
 struct rn_rx_flow {
+	struct rn_rx_park park;
 	uint32_t inflight; /* slots of this QP */
 	uint32_t todo_next;
-	uint32_t ahead;	    /* 1-based: receive WQE asked for ahead */
+	uint32_t entry;	    /* 1-based: receive WQE asked for (receive.c) */
 	uint32_t rq_slot;   /* 1-based: receive WQE kept from packet to packet of a SEND */
 	uint32_t kick_page; /* of the kick that waits */
 	uint16_t rq_pi;	    /* receive producer index last read */
@@ -60,7 +76,25 @@ struct rn_rx_flow {
 
 struct rn_rx_waiting {
 	uint32_t packet;
+	bool is_checked; /* it has been through the check, but for its receive WQE */
 	uint64_t ready_cycle;
+};
+
+/* A request kept aside. */
+struct rn_rx_parked {
+	struct rn_rx_waiting waiting;
+	uint32_t next;
+};
+
+struct rn_rx_queue {
+	uint32_t head, tail;
+};
+
+struct rn_rx_parking {
+	struct rn_rx_parked *packet;
+	uint32_t free;
+	uint32_t waiting; /* QPs that wait */
+	struct rn_rx_queue queue[RN_RX_LISTS];
 };
 
 enum rn_rx_check { RN_RX_CHECK_NONE, RN_RX_CHECK_WAIT, RN_RX_CHECK_DONE };
@@ -121,6 +155,8 @@ struct rn_rx {
 	enum rn_rx_op op;
 	uint32_t op_qpn;
 	bool op_todo_next; /* todo before packets at the next choice */
+	bool op_back_next; /* requests kept aside before those that just came */
+	bool op_is_parked; /* the packet at hand is one of those kept aside */
 	struct rn_qp_ctl control;
 	bool control_taken;
 	uint32_t todo_head, todo_tail;
@@ -129,17 +165,18 @@ struct rn_rx {
 	struct rn_rx_waiting *waiting;
 	uint32_t waiting_head, waiting_used;
 	uint64_t packet_cycle; /* the next one may be checked */
+	struct rn_rx_parking parking;
 
 	/* Receive WQE of the packet or flush at hand. */
 	enum rn_rx_fetch_state fetch;
 	struct rn_rq_fetch_rsp fetched;
-	uint16_t fetch_token;
 	bool refreshing; /* a producer index is being read beside */
 	uint32_t refresh_qpn;
-	uint32_t held; /* receive WQEs kept in flows */
-	struct rn_rx_ahead *ahead;
-	uint32_t aheads;
-	uint32_t ahead_next;
+	uint32_t held;		   /* receive WQEs kept in flows */
+	struct rn_rx_entry *entry; /* receive WQEs asked for */
+	uint32_t entries;
+	uint32_t entry_next; /* the oldest, of those that nobody waits for */
+	bool asks_ahead;
 	/* Flush of a receive queue. */
 	bool flushing;
 	uint16_t flush_left;
@@ -195,14 +232,42 @@ struct rn_rx_slot *rn_rx_execute_fatal(struct rn_rx *rx, struct rn_hw_qpc *qpc, 
 void rn_rx_fill_completion(const struct rn_hw_qpc *qpc, uint16_t idx, uint8_t status,
 			   struct rn_completion *completion);
 
+/* The request at hand: of those kept aside, or the oldest waiting one. */
+struct rn_packet *rn_rx_packet_at_hand(struct rn_rx *rx, struct rn_rx_waiting *waiting);
+void rn_rx_drop_at_hand(struct rn_rx *rx, bool put);
+/** Keep the request at hand and those behind it aside; its queue pair waits already. */
+void rn_rx_keep_at_hand(struct rn_rx *rx);
+
+/* park.c: queue pairs that wait for a receive WQE. */
+void rn_rx_park_init(struct rn_rx *rx);
+void rn_rx_park_fini(struct rn_rx *rx);
+/** Whether what comes for @qpn has to be kept aside. */
+bool rn_rx_is_parked(const struct rn_rx *rx, uint32_t qpn);
+/** Keep a request aside, behind the others of @qpn. False when the buffer is full. */
+bool rn_rx_park_packet(struct rn_rx *rx, uint32_t qpn, const struct rn_rx_waiting *waiting);
+/** @qpn waits for its receive WQE: until rn_rx_park_end(). */
+void rn_rx_park_wait(struct rn_rx *rx, uint32_t qpn);
+/** @qpn waits for an entry: until rn_rx_park_entry_is_free() has come to it. */
+void rn_rx_park_wait_for_entry(struct rn_rx *rx, uint32_t qpn);
+void rn_rx_park_entry_is_free(struct rn_rx *rx);
+void rn_rx_park_end(struct rn_rx *rx, uint32_t qpn);
+/** The requests of @qpn kept aside may go on, if there are any and it does not wait. */
+void rn_rx_park_list(struct rn_rx *rx, uint32_t qpn);
+/** QPN + 1 of a queue pair whose requests kept aside may go on; 0 none. */
+uint32_t rn_rx_park_back(struct rn_rx *rx);
+const struct rn_rx_waiting *rn_rx_park_first(const struct rn_rx *rx, uint32_t qpn);
+void rn_rx_park_drop(struct rn_rx *rx, uint32_t qpn);
+void rn_rx_park_forget(struct rn_rx *rx, uint32_t qpn);
+
 /* receive.c: receive WQEs. */
-void rn_rx_ahead_init(struct rn_rx *rx);
-void rn_rx_ahead_fini(struct rn_rx *rx);
-/** Ask for receive WQE @idx of the QP at hand, in case it is known to be posted. */
+void rn_rx_receive_init(struct rn_rx *rx);
+void rn_rx_receive_fini(struct rn_rx *rx);
+/** Ask for receive WQE @idx of the QP at hand before its request comes, in case it is known to be posted. */
 void rn_rx_ahead_ask(struct rn_rx *rx, const struct rn_hw_qpc *qpc, uint16_t idx);
-void rn_rx_ahead_drop(struct rn_rx *rx, uint32_t qpn);
-/** Ask for receive WQE @idx, or only for the producer index; ANSWERED: see rx->fetched. */
-enum rn_rx_fetch_state rn_rx_fetch(struct rn_rx *rx, uint32_t qpn, uint16_t idx, bool pi_only);
+/** Whether receive WQE @idx of the QP at hand is here (rx->fetched). If not, the QP waits for it from now on. */
+bool rn_rx_receive(struct rn_rx *rx, uint16_t idx);
+/** Ask for the producer index of the receive queue; ANSWERED: see rx->fetched. */
+enum rn_rx_fetch_state rn_rx_fetch_pi(struct rn_rx *rx, uint32_t qpn, uint16_t idx);
 void rn_rx_take_fetched(struct rn_rx *rx);
 /** Read the producer index afresh, beside the work, when few receive WQEs are known. */
 void rn_rx_refresh(struct rn_rx *rx, const struct rn_hw_qpc *qpc);

@@ -66,6 +66,13 @@ static void make_ready(struct rn_rx *rx, struct rn_hw_qpc *qpc)
 	flow->pi_known = false;
 }
 
+/* There is no context to go on with. */
+static void leave_paused(struct rn_rx *rx)
+{
+	rx->flow[rx->control.qpn].paused = false;
+	rn_rx_park_list(rx, rx->control.qpn);
+}
+
 static void resume(struct rn_rx *rx, struct rn_hw_qpc *qpc)
 {
 	struct rn_rx_flow *flow = &rx->flow[rx->control.qpn];
@@ -79,6 +86,7 @@ static void resume(struct rn_rx *rx, struct rn_hw_qpc *qpc)
 		flow->event = 0;
 		flow->todo |= RN_RX_TODO_FAIL;
 	}
+	rn_rx_park_list(rx, rx->control.qpn);
 	rn_rx_add_todo(rx, rx->control.qpn, 0);
 }
 
@@ -88,6 +96,7 @@ static void forget(struct rn_rx *rx, struct rn_hw_qpc *qpc)
 	struct rn_rx_flow *flow = &rx->flow[qpn];
 
 	rn_rx_release_held(rx, qpn);
+	rn_rx_park_forget(rx, qpn);
 	flow->dying = false;
 	flow->dead = false;
 	flow->refused = false;
@@ -111,6 +120,6 @@ void rn_rx_control_run(struct rn_rx *rx, struct rn_hw_qpc *qpc)
 	else if (qpc)
 		resume(rx, qpc);
 	else
-		rx->flow[rx->control.qpn].paused = false;
+		leave_paused(rx);
 	answer(rx);
 }

@@ -4,6 +4,7 @@
 #ifndef RN_NIC_TRANSPORT_TABLES_H
 #define RN_NIC_TRANSPORT_TABLES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* AETH syndrome: bits 6:5 the kind, 4:0 a value. */
@@ -32,6 +33,9 @@ enum rn_qp_event {
 	RN_QP_EVENT_COMM_EST = 4,
 	RN_QP_EVENT_SQ_DRAINED = 5,
 };
+
+/** Vendor syndrome (ibv_wc.vendor_err) of a completion with @status (enum rn_wc_status), as mlx5 sets it; 0: none known. */
+uint8_t rn_vendor_syndrome(uint8_t status, bool is_receive);
 
 /** Time of RNR timer @code (0 .. 31): 0 is 655.36 ms, 1 is 0.01 ms, 31 is 491.52 ms. */
 uint64_t rn_rnr_timer_ps(uint8_t code);

@@ -188,12 +188,9 @@ static bool open_recordings(struct rn_cosim *cosim, char **error)
 		struct recording *recording = &cosim->recording[i];
 
 		recording->what = cosim->options.record[i];
-		recording->recorder = rn_cosim_recorder_new(recording->what.path);
-		if (!recording->recorder) {
-			*error = rn_asprintf("%s: cannot write a recording: %s",
-					     recording->what.path, strerror(errno));
+		recording->recorder = rn_cosim_recorder_new(recording->what.path, error);
+		if (!recording->recorder)
 			return false;
-		}
 	}
 	return true;
 }
@@ -243,7 +240,7 @@ struct rn_cosim *rn_cosim_new(const struct rn_scenario *scenario,
 	};
 	if (check_options(cosim, error) && open_recordings(cosim, error))
 		return cosim;
-	rn_cosim_free(cosim);
+	rn_cosim_free(cosim, NULL);
 	return NULL;
 }
 
@@ -257,7 +254,7 @@ static void free_unit(struct rn_cosim_unit *unit)
 	free(unit);
 }
 
-int rn_cosim_free(struct rn_cosim *cosim)
+int rn_cosim_free(struct rn_cosim *cosim, char **message)
 {
 	int error = 0;
 
@@ -268,7 +265,7 @@ int rn_cosim_free(struct rn_cosim *cosim)
 		free_unit(unit);
 	}
 	for (unsigned i = 0; i < cosim->options.records; i++) {
-		int failed = rn_cosim_recorder_free(cosim->recording[i].recorder);
+		int failed = rn_cosim_recorder_free(cosim->recording[i].recorder, message);
 
 		error = error ? error : failed;
 	}

@@ -42,8 +42,11 @@ char *rn_cosim_check(const struct rn_scenario *scenario);
 struct rn_cosim *rn_cosim_new(const struct rn_scenario *scenario,
 			      const struct rn_cosim_options *options, char **error);
 
-/** After the system that was built with it. Returns 0 or an errno of a recording that could not be written. */
-int rn_cosim_free(struct rn_cosim *cosim);
+/**
+ * After the system that was built with it. Returns 0 or an errno of a recording that could not be written, with *@message as
+ * rn_output_close().
+ */
+int rn_cosim_free(struct rn_cosim *cosim, char **message);
 
 /** For rn_system_options. */
 const struct rn_unit_builder *rn_cosim_builder(struct rn_cosim *cosim);

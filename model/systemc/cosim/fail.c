@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/bits.h"
 #include "sim/sim.h"
@@ -126,14 +127,16 @@ static void print_history(const struct rn_cosim_unit *unit)
 static void write_window(struct rn_cosim_unit *unit)
 {
 	const char *path = rn_cosim_fst_path(unit->cosim);
+	char *message = NULL;
 	uint64_t first, last;
 
-	if (rn_cosim_window_write(unit->window, unit, path, &first, &last))
+	if (rn_cosim_window_write(unit->window, unit, path, &first, &last, &message))
 		fprintf(stderr,
 			"waveform of the RTL, evaluated cycles %" PRIu64 " to %" PRIu64 ": %s\n",
 			first, last, path);
 	else
-		fprintf(stderr, "the waveform could not be written to %s\n", path);
+		fprintf(stderr, "rnicsim: %s\n", message);
+	free(message);
 }
 
 void rn_cosim_fail(struct rn_cosim_unit *unit, uint64_t cycle, const char *headline)

@@ -7,7 +7,9 @@
 #include "base/assert.h"
 #include "base/bits.h"
 #include "base/mem.h"
+#include "base/output.h"
 #include "systemc/cosim/fifo_fields.h"
+#include "systemc/cosim/fst_check.h"
 
 #define ENTRY_BYTES 128 /* of an entry at most */
 #define MAX_FIELDS 16
@@ -49,6 +51,7 @@ struct change {
 
 struct rn_fifo_fst {
 	struct rn_sim *sim;
+	struct rn_whole_file *file;
 	struct fstContext *writer;
 	struct traced *traced;
 	size_t count;
@@ -303,13 +306,21 @@ static void write_start(struct rn_fifo_fst *fst)
 }
 
 struct rn_fifo_fst *rn_fifo_fst_new(struct rn_sim *sim, const struct rn_stats *stats,
-				    const char *path)
+				    const char *path, char **message)
 {
-	struct rn_fifo_fst *fst = rn_calloc(1, sizeof(*fst));
+	struct rn_whole_file *file = rn_whole_file_new(path, "a waveform", message);
+	struct rn_fifo_fst *fst;
 
+	if (!file)
+		return NULL;
+	fst = rn_calloc(1, sizeof(*fst));
 	fst->sim = sim;
-	fst->writer = fstWriterCreate(path, 1);
+	fst->file = file;
+	/* The library unlinks what stands at the path that it is given. */
+	fst->writer = fstWriterCreate(rn_whole_file_path(file), 1);
 	if (!fst->writer) {
+		*message = rn_asprintf("%s: cannot write a waveform", path);
+		rn_whole_file_finish(file, false, NULL);
 		free(fst);
 		return NULL;
 	}
@@ -325,17 +336,21 @@ struct rn_fifo_fst *rn_fifo_fst_new(struct rn_sim *sim, const struct rn_stats *s
 	return fst;
 }
 
-void rn_fifo_fst_free(struct rn_fifo_fst *fst)
+int rn_fifo_fst_free(struct rn_fifo_fst *fst, char **message)
 {
+	int error;
+
 	if (!fst)
-		return;
+		return 0;
 	advance(fst, UINT64_MAX);
 	write_time(fst, fst->time_ps);
 	fstWriterClose(fst->writer);
+	error = rn_fst_finish(fst->file, message);
 	for (size_t i = 0; i < fst->count; i++)
 		free(fst->traced[i].entry);
 	free(fst->traced);
 	free(fst->changed);
 	free(fst->heap);
 	free(fst);
+	return error;
 }

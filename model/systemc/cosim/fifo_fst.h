@@ -11,12 +11,12 @@ struct rn_fifo_fst;
 
 /**
  * Watch every fifo that @stats has (each for the first time) and write to @path: valid, occupancy and the fields of
- * the message at the head. NULL when the file cannot be written.
+ * the message at the head. NULL and *@message (the caller free()s it) when the file cannot be written.
  */
 struct rn_fifo_fst *rn_fifo_fst_new(struct rn_sim *sim, const struct rn_stats *stats,
-				    const char *path);
+				    const char *path, char **message);
 
-/** Write out what is known. Before the fifos are gone. */
-void rn_fifo_fst_free(struct rn_fifo_fst *fst);
+/** Write out what is known. Before the fifos are gone. 0 or an errno with *@message as rn_output_close(). NULL is ignored. */
+int rn_fifo_fst_free(struct rn_fifo_fst *fst, char **message);
 
 #endif

@@ -1,36 +1,36 @@
 #include "systemc/cosim/record.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/output.h"
 #include "sim/param.h"
 #include "systemc/cosim/frame.h"
 
-#define BUFFER_BYTES (1u << 20)
 /* Of cycles in a row in which the unit does not even tick, so many are kept: nothing of its own is due in them. */
 #define GAP_CYCLES 64
 
 struct rn_cosim_recorder {
-	FILE *file;
+	struct rn_output *output;
+	FILE *file;		     /* of the output */
 	uint64_t cycle;		     /* looked at last */
 	uint64_t left_out;	     /* cycles of gaps so far */
 	uint64_t seen[RN_RTL_PORTS]; /* entries of an input that have been written */
 	bool is_full[RN_RTL_PORTS];  /* of an output, as written last */
 };
 
-struct rn_cosim_recorder *rn_cosim_recorder_new(const char *path)
+struct rn_cosim_recorder *rn_cosim_recorder_new(const char *path, char **message)
 {
+	struct rn_output *output = rn_output_open(path, "a recording", message);
 	struct rn_cosim_recorder *recorder;
-	FILE *file = fopen(path, "we");
 
-	if (!file)
+	if (!output)
 		return NULL;
-	setvbuf(file, NULL, _IOFBF, BUFFER_BYTES);
 	recorder = rn_calloc(1, sizeof(*recorder));
-	recorder->file = file;
+	recorder->output = output;
+	recorder->file = rn_output_stream(output);
 	return recorder;
 }
 
@@ -58,17 +58,14 @@ void rn_cosim_recorder_begin(struct rn_cosim_recorder *recorder, const struct rn
 	}
 }
 
-int rn_cosim_recorder_free(struct rn_cosim_recorder *recorder)
+int rn_cosim_recorder_free(struct rn_cosim_recorder *recorder, char **message)
 {
-	int error = 0;
+	int error;
 
 	if (!recorder)
 		return 0;
 	fprintf(recorder->file, "end %" PRIu64 "\n", recorder->cycle);
-	if (ferror(recorder->file))
-		error = EIO;
-	if (fclose(recorder->file) != 0 && !error)
-		error = errno;
+	error = rn_output_close(recorder->output, message);
 	free(recorder);
 	return error;
 }

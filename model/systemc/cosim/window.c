@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/output.h"
 #include "sim/clock.h"
 #include "systemc/cosim/frame.h"
+#include "systemc/cosim/fst_check.h"
 
 #define FIRST_BYTES 65536u
 
@@ -144,19 +146,22 @@ static void replay(const struct stretch *stretch, const struct rn_cosim_unit *un
 }
 
 bool rn_cosim_window_write(const struct rn_cosim_window *window, struct rn_cosim_unit *unit,
-			   const char *path, uint64_t *first, uint64_t *last)
+			   const char *path, uint64_t *first, uint64_t *last, char **message)
 {
 	const struct stretch *newer = &window->stretch[window->now];
 	const struct stretch *older = &window->stretch[window->now ^ 1];
 	const struct stretch *oldest = older->cycles ? older : newer;
 	struct rn_rtl_options options = unit->rtl_options;
+	struct rn_whole_file *file = rn_whole_file_new(path, "a waveform", message);
 	struct rn_rtl_pins pins;
 	bool is_open;
 	void *rtl;
 
+	if (!file)
+		return false;
 	options.has_trace = true;
 	rtl = unit->kind->make(&options, &pins);
-	is_open = unit->kind->open_trace(rtl, path);
+	is_open = unit->kind->open_trace(rtl, rn_whole_file_path(file));
 	if (is_open) {
 		rn_cosim_reset(unit->kind, rtl, &pins, unit);
 		unit->kind->restore(rtl, oldest->image, oldest->image_bytes);
@@ -168,5 +173,5 @@ bool rn_cosim_window_write(const struct rn_cosim_window *window, struct rn_cosim
 	*first = oldest->first_cycle;
 	*last = newer->last_cycle;
 	unit->kind->free(rtl);
-	return is_open;
+	return rn_fst_finish(file, message) == 0;
 }

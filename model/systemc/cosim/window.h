@@ -20,8 +20,8 @@ void rn_cosim_window_free(struct rn_cosim_window *window);
 void rn_cosim_window_note(struct rn_cosim_window *window, struct rn_cosim_unit *unit,
 			  uint64_t cycle);
 
-/** Write the waveform; @first and @last get the cycles that it shows. False when @path cannot be written. */
+/** Write the waveform; @first and @last get the cycles that it shows. False with *@message (the caller free()s it) when @path cannot be written. */
 bool rn_cosim_window_write(const struct rn_cosim_window *window, struct rn_cosim_unit *unit,
-			   const char *path, uint64_t *first, uint64_t *last);
+			   const char *path, uint64_t *first, uint64_t *last, char **message);
 
 #endif

@@ -75,7 +75,7 @@ void world_fini(struct world *world)
 	}
 	for (unsigned n = 0; n < world->hosts; n++)
 		rn_driver_free(world->driver[n]);
-	RN_ASSERT(rn_system_free(world->system) == 0);
+	RN_ASSERT(rn_system_free(world->system, NULL) == 0);
 	rn_scenario_free(world->scenario);
 }
 

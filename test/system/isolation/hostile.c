@@ -131,6 +131,8 @@ static void wait_for_acts(uint32_t count)
 {
 	const double end_s = now_s() + PATIENCE_S;
 
+	if (count > settings.acts)
+		count = settings.acts;
 	while (atomic_load(&tallies[TALLY_ACTS]) < count) {
 		if (now_s() > end_s) {
 			fprintf(stderr, "hostile: no act has ended within %d s\n", PATIENCE_S);
@@ -172,6 +174,8 @@ static int supervise(void)
 	int failed = 0;
 
 	rn_rng_init(&rng, settings.seed, "supervisor");
+	if (settings.of_time)
+		give_up_time(&rng, settings.host);
 	for (unsigned n = 0; n < settings.workers; n++)
 		pids[n] = start_worker(rn_rng_next(&rng));
 	killed = disturb(&rng, pids);

@@ -72,5 +72,7 @@ act act_objects, act_foreign_handles, act_absurd_sizes, act_pin_flood; /* object
 act act_work_requests, act_rewritten_work;			       /* work_acts.c */
 act act_time_noise, act_time_states, act_time_spawns, act_time_again, act_time_orders,
 	act_time_flood, act_time_inherited, act_time_leaves, act_time_clocks; /* time_acts.c */
+/** This process has nothing to do with virtual time: the baton that its program was started with goes back. */
+void give_up_time(struct rn_rng *rng, uint32_t host);
 
 #endif

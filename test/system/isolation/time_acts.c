@@ -19,7 +19,7 @@
 #include "bar/time_page.h"
 #include "hostile.h"
 
-#define TURN_NS 5000000u
+#define TURN_NS 30000000u
 #define FLOOD 300
 
 /* A connection, and the page that came through it. */
@@ -87,7 +87,7 @@ static bool open_clock(struct clock *clock, struct rn_rng *rng, uint32_t host)
 	*clock = (struct clock){.rng = rng};
 	if (!raw_connect(&clock->raw, rng, host))
 		return false;
-	if (send_request(clock, one_in(rng, 4)) && take_page(clock) == 0 && clock->page)
+	if (send_request(clock, one_in(rng, 8)) && take_page(clock) == 0 && clock->page)
 		return true;
 	close_clock(clock);
 	return false;
@@ -161,6 +161,16 @@ static void spoil_head(struct rn_rng *rng, struct rn_time_page *page)
 	atomic_store(&page->sockets, one_in(rng, 3));
 	atomic_store(&page->examinable, one_in(rng, 4) ? nasty(rng) : below(rng, 2));
 	atomic_store(&page->used, one_in(rng, 2) ? 1 + below(rng, 8) : nasty(rng));
+}
+
+void give_up_time(struct rn_rng *rng, uint32_t host)
+{
+	struct clock clock;
+
+	if (!open_clock(&clock, rng, host))
+		return;
+	atomic_store(&clock.page->slot[0].state, RN_TIME_FREE);
+	close_clock(&clock);
 }
 
 /* --- acts --- */

@@ -40,6 +40,33 @@ void error_post(struct error_rig *rig, const struct rn_scripted_wr *wr, uint64_t
 	ck_assert_int_eq(rn_scripted_post(rig->link.qp[0], &named), RN_POST_OK);
 }
 
+/* What programs on mlx5 find in vendor_err; side 0 sends, side 1 receives. */
+static uint16_t vendor_syndrome(uint8_t status, unsigned side)
+{
+	switch (status) {
+	case RN_WC_LOC_LEN_ERR:
+		return 0x69;
+	case RN_WC_LOC_QP_OP_ERR:
+		return 0x68;
+	case RN_WC_LOC_PROT_ERR:
+		return side ? 0x33 : 0x51;
+	case RN_WC_WR_FLUSH_ERR:
+		return 0xf9;
+	case RN_WC_REM_INV_REQ_ERR:
+		return 0x8a;
+	case RN_WC_REM_ACCESS_ERR:
+		return 0x88;
+	case RN_WC_REM_OP_ERR:
+		return 0x89;
+	case RN_WC_RETRY_EXC_ERR:
+		return 0x81;
+	case RN_WC_RNR_RETRY_EXC_ERR:
+		return 0x87;
+	default:
+		return 0;
+	}
+}
+
 void error_expect(struct error_rig *rig, unsigned side, uint64_t wr_id, const uint8_t *statuses,
 		  unsigned count)
 {
@@ -51,6 +78,7 @@ void error_expect(struct error_rig *rig, unsigned side, uint64_t wr_id, const ui
 		ck_assert_uint_eq(wc.wr_id, wr_id + n);
 		ck_assert_msg(wc.status == statuses[n], "side %u, completion %u: status %u", side,
 			      n, wc.status);
+		ck_assert_uint_eq(wc.vendor_syndrome, vendor_syndrome(wc.status, side));
 	}
 	rn_scripted_run_for(rig->link.host[0], 50 * WORLD_US);
 	ck_assert_uint_eq(rn_scripted_poll(cq, &wc, 1), 0);

@@ -250,6 +250,38 @@ START_TEST(a_receive_into_memory_that_is_not_its_own_fails_at_both_ends)
 }
 END_TEST
 
+/* One that a WRITE with immediate would have consumed tells that the key did not allow it; one that it had not come to
+ * does not. */
+START_TEST(a_write_with_immediate_that_is_refused_fails_the_receive_that_it_consumes)
+{
+	static const uint8_t sent[] = {RN_WC_SUCCESS, RN_WC_REM_ACCESS_ERR, RN_WC_WR_FLUSH_ERR};
+	const enum offence offence = (enum offence)(_i / 2);
+	const bool is_one_packet = _i % 2;
+	const uint8_t received[] = {is_one_packet ? RN_WC_LOC_ACCESS_ERR : RN_WC_WR_FLUSH_ERR,
+				    RN_WC_WR_FLUSH_ERR};
+	struct rn_scripted_wr good, bad;
+
+	error_start(&rig);
+	good = world_wr(&rig.link, RN_WQE_RDMA_WRITE, 0);
+	bad = world_wr(&rig.link, RN_WQE_RDMA_WRITE_IMM, is_one_packet ? ERROR_MTU : ERROR_BYTES);
+	offend(offence, &bad);
+	if (offence == BEHIND_END)
+		bad.raddr = rig.link.buffer[1].va + ERROR_BUFFER - bad.bytes + 1;
+	world_post_recv(&rig.link, 2, 0);
+	error_post(&rig, &good, 0);
+	error_post(&rig, &bad, 1);
+	error_post(&rig, &good, 2);
+	rn_scripted_ring(rig.link.qp[0]);
+	error_expect(&rig, 0, 0, sent, 3);
+	error_expect(&rig, 1, 0, received, 2);
+	error_expect_event(&rig, 1, EVENT_QP_ACCESS_ERR, rn_scripted_qpn(rig.link.qp[1]));
+	check_untouched();
+	error_load(&rig);
+	check_nak(NAK_REMOTE_ACCESS);
+	error_finish(&rig);
+}
+END_TEST
+
 /* --- local errors --- */
 
 START_TEST(a_wrong_lkey_fails_here_and_nobody_else_hears_of_it)
@@ -287,6 +319,9 @@ int main(void)
 	tcase_add_test(tcase, a_send_longer_than_its_receive_fails_at_both_ends);
 	tcase_add_loop_test(tcase, a_receive_into_memory_that_is_not_its_own_fails_at_both_ends, 0,
 			    2);
+	tcase_add_loop_test(
+		tcase, a_write_with_immediate_that_is_refused_fails_the_receive_that_it_consumes, 0,
+		2 * QP_LACKS_RIGHT);
 	tcase_add_test(tcase, a_wrong_lkey_fails_here_and_nobody_else_hears_of_it);
 	return run_suite(tcase, "rc_refused");
 }

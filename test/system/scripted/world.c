@@ -198,10 +198,10 @@ void world_end(struct world *world)
 	RN_ASSERT(rn_packets_in_use(rn_system_packets(world->system)) == 0);
 	for (unsigned n = 0; n < world->hosts; n++)
 		rn_driver_free(world->driver[n]);
-	if (rn_system_free(world->system))
+	if (rn_system_free(world->system, NULL))
 		fail("a capture or log could not be written");
 	world->system = NULL;
-	rn_cosim_free(world->cosim);
+	rn_cosim_free(world->cosim, NULL);
 	world->cosim = NULL;
 }
 

@@ -78,22 +78,22 @@ START_TEST(nobody_touches_what_belongs_to_another)
 	user_make_qp(&user, VA, &pd, &cqn, &qpn);
 	ck_assert_int_eq(user_reg_mr(&user, pd, VA, 100, 0, &key), 0);
 	ck_assert_int_eq(user_pin(&other, VA, 8, true), 0);
-	ck_assert_int_eq(user_op(&other, RN_UAPI_DEALLOC_PD, pd), EINVAL);
-	ck_assert_int_eq(user_op(&other, RN_UAPI_DEREG_MR, key >> 8), EINVAL);
-	ck_assert_int_eq(user_op(&other, RN_UAPI_DESTROY_CQ, cqn), EINVAL);
-	ck_assert_int_eq(user_op(&other, RN_UAPI_DESTROY_QP, qpn), EINVAL);
+	ck_assert_int_eq(user_op(&other, RN_UAPI_DEALLOC_PD, pd), ENOENT);
+	ck_assert_int_eq(user_op(&other, RN_UAPI_DEREG_MR, key >> 8), ENOENT);
+	ck_assert_int_eq(user_op(&other, RN_UAPI_DESTROY_CQ, cqn), ENOENT);
+	ck_assert_int_eq(user_op(&other, RN_UAPI_DESTROY_QP, qpn), ENOENT);
 	ck_assert_int_eq(user_op(&other, RN_UAPI_QUERY_QP, qpn), EINVAL);
 	attr.qp_state = RN_QPS_INIT;
 	ck_assert_int_eq(user_modify(&other, qpn, MASK_INIT, &attr), EINVAL);
 	ck_assert_int_eq(user_reg_mr(&other, pd, VA, 100, 0, &key), EINVAL);
-	ck_assert_int_eq(user_create_qp(&other, pd, cqn, VA + 0x2000, &id), EINVAL);
+	ck_assert_int_eq(user_create_qp(&other, pd, cqn, VA + 0x2000, &id), ENOENT);
 	/* The PD of the rings has no handle: numbers in use around it all refuse. */
 	for (uint32_t n = 0; n < 8; n++)
 		if (n != pd)
-			ck_assert_int_eq(user_op(&user, RN_UAPI_DEALLOC_PD, n), EINVAL);
+			ck_assert_int_eq(user_op(&user, RN_UAPI_DEALLOC_PD, n), ENOENT);
 	/* Nor has a ring's key one as a memory region. */
 	ck_assert_int_eq(user_op(&user, RN_UAPI_DEREG_MR, fake_nic_qpc(rig.nic, qpn)->sq_mkey >> 8),
-			 EINVAL);
+			 ENOENT);
 }
 END_TEST
 
@@ -106,12 +106,20 @@ START_TEST(handles_out_of_any_range_are_refused)
 			struct rn_uapi_req req = {.handle = handles[n]};
 			const int error = user_call(&user, op, &req, sizeof(req));
 
-			if (op == RN_UAPI_QUERY_DEVICE || op == RN_UAPI_ALLOC_PD ||
-			    op == RN_UAPI_OPEN_ASYNC || op == RN_UAPI_CREATE_CHANNEL ||
+			const bool ends = op == RN_UAPI_DEALLOC_PD || op == RN_UAPI_DEREG_MR ||
+					  op == RN_UAPI_DESTROY_CHANNEL ||
+					  op == RN_UAPI_DESTROY_CQ || op == RN_UAPI_DESTROY_QP ||
+					  op == RN_UAPI_DESTROY_AH;
+
+			if (op == RN_UAPI_QUERY_DEVICE || op == RN_UAPI_QUERY_CLOCK ||
+			    op == RN_UAPI_ALLOC_PD || op == RN_UAPI_OPEN_ASYNC ||
+			    op == RN_UAPI_CREATE_CHANNEL ||
 			    (op == RN_UAPI_QUERY_PORT && handles[n] < 2))
 				ck_assert_int_eq(error, 0);
-			else if (op != RN_UAPI_DEALLOC_PD && op != RN_UAPI_DESTROY_CHANNEL)
+			else if (!ends)
 				ck_assert_int_eq(error, EINVAL);
+			else if (error) /* some were made on the way */
+				ck_assert_int_eq(error, ENOENT);
 			if (user.fd >= 0)
 				close(user.fd);
 			user.fd = -1;
@@ -248,9 +256,9 @@ START_TEST(queue_pairs_that_make_no_sense_are_refused)
 	ck_assert_int_eq(QP_WITH(dbr_va, VA + 4), EINVAL);
 	ck_assert_int_eq(QP_WITH(dbr_va, VA + 0x100000), EINVAL);
 	ck_assert_int_eq(QP_WITH(uar_page, 1), EINVAL);
-	ck_assert_int_eq(QP_WITH(pd, 77), EINVAL);
-	ck_assert_int_eq(QP_WITH(send_cq, 0), EINVAL);
-	ck_assert_int_eq(QP_WITH(recv_cq, UINT32_MAX), EINVAL);
+	ck_assert_int_eq(QP_WITH(pd, 77), ENOENT);
+	ck_assert_int_eq(QP_WITH(send_cq, 0), ENOENT);
+	ck_assert_int_eq(QP_WITH(recv_cq, UINT32_MAX), ENOENT);
 	fake_nic_fail(rig.nic, RN_CMD_CREATE_QP, RN_CMD_BAD_PARAMETER);
 	ck_assert_int_eq(QP_WITH(cookie, 1), EINVAL);
 	/* Only the first is left: what it and its CQ use stays, the rest can go. */

@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "driver/address.h"
+#include "driver/bitset.h"
 #include "driver/buddy.h"
 #include "driver/frames.h"
 #include "driver/ids.h"
@@ -46,6 +47,90 @@ START_TEST(numbers_run_out_at_the_limit_and_not_before)
 	ck_assert(rn_ids_get(&ids, &id));
 	ck_assert_uint_eq(id, 11);
 	rn_ids_fini(&ids);
+}
+END_TEST
+
+START_TEST(the_next_member_of_a_set_is_that_of_an_array)
+{
+	enum { BITS = 9000 };
+	static bool member[BITS];
+	struct rn_bitset set;
+	struct rn_rng rng;
+
+	rn_rng_init(&rng, 1, "bitset");
+	rn_bitset_init(&set, BITS);
+	rn_bitset_fill(&set, 130, 64 * 65 + 1);
+	for (uint32_t n = 0; n < BITS; n++)
+		member[n] = n >= 130 && n <= 64 * 65;
+	for (uint32_t round = 0; round < 3000; round++) {
+		const uint64_t n = rn_rng_below(&rng, BITS), from = rn_rng_below(&rng, BITS);
+		uint64_t next = from;
+
+		ck_assert(rn_bitset_has(&set, n) == member[n]);
+		if (member[n])
+			rn_bitset_remove(&set, n);
+		else if (rn_rng_below(&rng, 50) == 0)
+			rn_bitset_add(&set, n);
+		member[n] = rn_bitset_has(&set, n);
+		while (next < BITS && !member[next])
+			next++;
+		ck_assert_uint_eq(rn_bitset_next(&set, from), next);
+	}
+	ck_assert_uint_eq(rn_bitset_next(&set, BITS), BITS);
+	rn_bitset_fini(&set);
+}
+END_TEST
+
+/* Words read to find one member far from where the search starts: as many at 2^14 numbers as at 2^24, but for the levels. */
+static uint64_t words_to_find(uint32_t log_bits)
+{
+	struct rn_bitset set;
+	uint64_t words;
+
+	rn_bitset_init(&set, UINT64_C(1) << log_bits);
+	rn_bitset_add(&set, (UINT64_C(1) << log_bits) - 1);
+	ck_assert_uint_eq(rn_bitset_next(&set, 1), (UINT64_C(1) << log_bits) - 1);
+	words = set.words_read;
+	rn_bitset_fini(&set);
+	return words;
+}
+
+START_TEST(finding_a_number_costs_a_word_a_level_and_way)
+{
+	ck_assert_uint_le(words_to_find(14), 2 * 3);
+	ck_assert_uint_le(words_to_find(24), 2 * 4);
+}
+END_TEST
+
+/* Every second MTT entry stays taken while the others come and go: a worst case for a search. */
+static uint64_t words_per_range(uint32_t log_entries)
+{
+	const uint32_t entries = 1u << log_entries;
+	struct rn_buddy buddy;
+	uint32_t first;
+	uint64_t words;
+
+	rn_buddy_init(&buddy, log_entries);
+	bool got = true;
+
+	for (uint32_t n = 0; n < entries; n++)
+		got &= rn_buddy_get(&buddy, 1, &first);
+	for (uint32_t n = 0; n < entries; n += 2)
+		rn_buddy_put(&buddy, n, 1);
+	for (uint32_t n = 0; n < entries / 2; n++)
+		got &= rn_buddy_get(&buddy, 1, &first);
+	ck_assert(got);
+	words = buddy.order[0].blocks.words_read;
+	rn_buddy_fini(&buddy);
+	return words / (entries / 2);
+}
+
+START_TEST(a_range_costs_the_same_in_a_small_and_in_a_large_table)
+{
+	const uint64_t small = words_per_range(10), large = words_per_range(16);
+
+	ck_assert_uint_gt(small, 0);
+	ck_assert_uint_le(large, 2 * small);
 }
 END_TEST
 
@@ -326,6 +411,9 @@ int main(void)
 
 	tcase_add_test(tcase, a_number_comes_back_only_after_all_others_were_out);
 	tcase_add_test(tcase, numbers_run_out_at_the_limit_and_not_before);
+	tcase_add_test(tcase, the_next_member_of_a_set_is_that_of_an_array);
+	tcase_add_test(tcase, finding_a_number_costs_a_word_a_level_and_way);
+	tcase_add_test(tcase, a_range_costs_the_same_in_a_small_and_in_a_large_table);
 	tcase_add_test(tcase, mtt_ranges_never_overlap_and_all_come_back);
 	tcase_add_test(tcase, runs_of_frames_never_touch_each_other);
 	tcase_add_test(tcase, another_seed_gives_other_frames_and_the_same_seed_the_same);

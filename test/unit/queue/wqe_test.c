@@ -160,6 +160,40 @@ START_TEST(what_a_wqe_cannot_hold_is_refused)
 }
 END_TEST
 
+/* Whatever lay in the ring and on the stack: the same request gives the same bytes, up to the end of its WQEBBs. */
+START_TEST(no_byte_of_a_wqe_is_left_to_chance)
+{
+	static const uint8_t payload[300] = {1, 2, 3};
+	uint8_t first[6 * RN_WQEBB_BYTES];
+
+	for (uint32_t bytes = 1; bytes <= sizeof(payload); bytes++) {
+		const uint32_t wqebbs = rn_sq_wqebbs(RN_WQE_RDMA_WRITE, 0, bytes);
+
+		data[0] =
+			(struct rn_hw_wqe_data){.bytes = bytes, .va = (uint64_t)(uintptr_t)payload};
+		for (unsigned round = 0; round < 2; round++) {
+			volatile uint8_t stack[2048];
+
+			for (unsigned i = 0; i < sizeof(stack); i++)
+				stack[i] = (uint8_t)(round ? 0x55 : 0xcc);
+			memset(ring, round ? 0x33 : 0x77, sizeof(ring));
+			rn_sq_reset(&sq);
+			ck_assert_int_eq(post(RN_WQE_RDMA_WRITE, RN_WQE_INLINE, 1, 0), RN_POST_OK);
+			ck_assert_uint_eq(sq.pi, wqebbs);
+			if (round)
+				ck_assert_mem_eq(first, ring, wqebbs * RN_WQEBB_BYTES);
+			else
+				memcpy(first, ring, wqebbs * RN_WQEBB_BYTES);
+		}
+	}
+	/* Without inline data the rest of the WQEBB is zero too. */
+	rn_sq_reset(&sq);
+	ck_assert_int_eq(post(RN_WQE_SEND, 0, 1, 0), RN_POST_OK);
+	for (unsigned at = 32; at < RN_WQEBB_BYTES; at++)
+		ck_assert_uint_eq(ring[at], 0);
+}
+END_TEST
+
 START_TEST(a_completion_retires_the_unsignalled_before_it)
 {
 	for (unsigned i = 0; i < 5; i++)
@@ -257,6 +291,7 @@ int main(void)
 	tcase_add_test(tc, a_full_ring_refuses_and_changes_nothing);
 	tcase_add_test(tc, no_more_requests_than_promised_are_outstanding);
 	tcase_add_test(tc, what_a_wqe_cannot_hold_is_refused);
+	tcase_add_test(tc, no_byte_of_a_wqe_is_left_to_chance);
 	tcase_add_test(tc, a_completion_retires_the_unsignalled_before_it);
 	tcase_add_test(tc, indexes_wrap_at_16_bits);
 	tcase_add_test(tc, blueflame_takes_the_last_wqe_if_it_is_short);

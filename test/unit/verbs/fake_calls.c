@@ -17,6 +17,7 @@ struct reply {
 		struct rn_uapi_rsp rsp;
 		struct rn_uapi_attach_rsp attach;
 		struct rn_uapi_device device;
+		struct rn_uapi_clock clock;
 		struct rn_uapi_port port;
 		struct rn_uapi_reg_mr_rsp mr;
 		struct rn_uapi_destroy_rsp destroy;
@@ -399,7 +400,15 @@ static void dispatch(struct fake_sim *sim, struct fake_client *client, const voi
 	case FAKE_OP_PINNED:
 		reply->rsp.handle = sim->pinned;
 		break;
+	case RN_UAPI_QUERY_CLOCK:
+		reply->bytes = sizeof(reply->clock);
+		reply->clock.now_ps = FAKE_CLOCK_PS;
+		break;
+	case RN_UAPI_CREATE_AH:
+		reply->rsp.handle = 1;
+		break;
 	case RN_UAPI_DEALLOC_PD:
+	case RN_UAPI_DESTROY_AH:
 		break;
 	default:
 		reply->rsp.error = EINVAL;

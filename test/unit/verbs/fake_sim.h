@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define FAKE_CLOCK_PS UINT64_C(123456789000) /* what its clock always shows */
+
 struct fake_sim_options {
 	bool blueflame;
 	uint32_t run_pages;   /* longest run of frames in one answer; 0: 8 */

@@ -1,12 +1,19 @@
 /* Pinning against a fake driver: every hazard of exchanging memory under a running program. */
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +22,7 @@
 #include "verbs/conn.h"
 #include "verbs/maps.h"
 #include "verbs/pin.h"
+#include "verbs/touch.h"
 
 #define PAGE RN_PAGE_BYTES
 
@@ -79,7 +87,7 @@ static enum rn_mem_kind kind_of(const void *addr)
 	const uint64_t va = (uint64_t)(uintptr_t)addr & ~(uint64_t)(PAGE - 1);
 	uint8_t kind;
 
-	ck_assert(rn_maps_classify(va, 1, &arena, &kind, NULL));
+	ck_assert(rn_maps_classify(va, 1, &arena, &kind, NULL, NULL));
 	return (enum rn_mem_kind)kind;
 }
 
@@ -268,6 +276,129 @@ START_TEST(writers_lose_nothing_while_pages_are_exchanged)
 }
 END_TEST
 
+static _Atomic uint64_t transfers_wrong, transfers_done;
+
+/* The kernel writes into each page, by a thread with all signals blocked; each byte must arrive. */
+static void *receive_bytes(void *arg)
+{
+	uint8_t *buf = arg;
+	sigset_t all;
+	int ends[2];
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	ck_assert_int_eq(pipe(ends), 0);
+	for (uint8_t value = 1; !writers_stop; value++)
+		for (unsigned i = 0; i < COUNTERS; i++) {
+			uint8_t *at = buf + i * PAGE + PAGE / 2;
+
+			if (write(ends[1], &value, 1) != 1 || read(ends[0], at, 1) != 1 ||
+			    *(volatile uint8_t *)at != value)
+				transfers_wrong++;
+			transfers_done++;
+		}
+	return NULL;
+}
+
+static void *count_with_signals_blocked(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, _NSIG / 8);
+	return write_counters(arg);
+}
+
+/* Whatever the kernel offers this user: nothing that a thread writes, or has written for it, is lost. */
+static void exchange_under_blocked_threads(void)
+{
+	uint8_t *buf = map_pages(COUNTERS);
+	struct writer writer = {.counter = (uint64_t *)(void *)buf};
+	pthread_t counter, receiver;
+
+	writers_stop = false;
+	transfers_wrong = transfers_done = 0;
+	ck_assert_int_eq(pthread_create(&counter, NULL, count_with_signals_blocked, &writer), 0);
+	ck_assert_int_eq(pthread_create(&receiver, NULL, receive_bytes, buf), 0);
+	while (!transfers_done)
+		sched_yield();
+	for (unsigned i = 0; i < 200; i++) {
+		ck_assert_int_eq(pin(buf, COUNTERS * PAGE), 0);
+		unpin(buf, COUNTERS * PAGE);
+	}
+	writers_stop = true;
+	pthread_join(counter, NULL);
+	pthread_join(receiver, NULL);
+	ck_assert_uint_eq(transfers_wrong, 0);
+	for (unsigned n = 0; n < COUNTERS; n++)
+		ck_assert_uint_eq(writer.counter[n * PAGE / sizeof(uint64_t)], writer.written);
+}
+
+START_TEST(threads_that_block_all_signals_and_system_calls_lose_nothing)
+{
+	exchange_under_blocked_threads();
+}
+END_TEST
+
+/* What container runtimes do: this process and its children get EPERM. */
+static void refuse_userfaultfd(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 2),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, _IO(0xaa, 0), 1, 0), /* /dev/userfaultfd's */
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	};
+	const struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	ck_assert_int_eq(syscall(SYS_userfaultfd, 0), -1);
+}
+
+START_TEST(without_userfaultfd_memory_of_a_threaded_program_stays_where_it_is)
+{
+	uint8_t *buf = map_pages(4);
+	struct writer writer = {.counter = (uint64_t *)(void *)map_pages(COUNTERS)};
+	pthread_t thread;
+
+	refuse_userfaultfd();
+	ck_assert_int_eq(pin(buf, PAGE), 0);
+	ck_assert_int_eq(kind_of(buf), RN_MEM_ARENA); /* nobody else is there */
+	ck_assert_int_eq(pthread_create(&thread, NULL, write_counters, &writer), 0);
+	ck_assert_int_eq(pin(buf + 2 * PAGE, PAGE), 0);
+	ck_assert_int_eq(kind_of(buf + 2 * PAGE), RN_MEM_PRIVATE);
+	unpin(buf + 2 * PAGE, PAGE);
+	unpin(buf, PAGE);
+	ck_assert_int_eq(kind_of(buf), RN_MEM_ARENA); /* its last writes must not get lost */
+	writers_stop = true;
+	pthread_join(thread, NULL);
+	exchange_under_blocked_threads();
+}
+END_TEST
+
+START_TEST(a_closed_descriptor_of_the_library_does_not_hurt)
+{
+	struct writer writer = {.counter = (uint64_t *)(void *)map_pages(COUNTERS)};
+	uint8_t *buf = map_pages(2);
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, write_counters, &writer), 0);
+	ck_assert_int_eq(pin(buf, PAGE), 0);
+	for (int fd = 3; fd < 64; fd++)
+		if (fd != conn->fd && fd != conn->arena_fd)
+			close(fd);
+	ck_assert_int_eq(pin(buf + PAGE, PAGE), 0);
+	assert_shared(buf, PAGE);
+	assert_shared(buf + PAGE, PAGE);
+	writers_stop = true;
+	pthread_join(thread, NULL);
+}
+END_TEST
+
 /* Exit status of a child that runs @body on its copy of @buf. */
 static int in_child(int (*body)(uint8_t *buf), uint8_t *buf)
 {
@@ -336,7 +467,7 @@ START_TEST(a_child_that_connects_afresh_pins_its_own_copy)
 }
 END_TEST
 
-START_TEST(too_many_mappings_are_refused_and_everything_is_as_before)
+START_TEST(beyond_the_kernels_limit_of_mappings_pages_stay_and_are_reached)
 {
 	const struct fake_sim_options single = {.run_pages = 1};
 	const size_t pages = 20000, filler = 50000;
@@ -350,13 +481,139 @@ START_TEST(too_many_mappings_are_refused_and_everything_is_as_before)
 	for (size_t i = 0; i < filler; i += 2)
 		if (mprotect(fillers + i * PAGE, PAGE, PROT_READ))
 			break;
-	ck_assert_int_eq(pin(buf, pages * PAGE), ENOMEM);
+	ck_assert_int_eq(pin(buf, pages * PAGE), 0);
+	ck_assert_int_eq(kind_of(buf + (pages - 1) * PAGE), RN_MEM_PRIVATE);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), pages);
+	ck_assert(is_filled(buf, pages * PAGE, 4));
+	assert_shared(buf, pages * PAGE);
+	unpin(buf, pages * PAGE);
 	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
 	ck_assert(is_filled(buf, pages * PAGE, 4));
-	ck_assert_int_eq(kind_of(buf), RN_MEM_PRIVATE);
-	munmap(fillers, filler * PAGE);
-	ck_assert_int_eq(pin(buf, 100 * PAGE), 0);
-	assert_shared(buf, 100 * PAGE);
+}
+END_TEST
+
+/* Memory of which every second page is registered: as many mappings as registrations. */
+static uint64_t exchanged_pages(size_t count)
+{
+	uint8_t *buf = map_pages(2 * count);
+	uint64_t exchanged = 0;
+
+	for (size_t i = 0; i < count; i++)
+		ck_assert_int_eq(pin(buf + 2 * i * PAGE, PAGE), 0);
+	for (size_t i = 0; i < count; i++)
+		exchanged += kind_of(buf + 2 * i * PAGE) == RN_MEM_ARENA;
+	assert_shared(buf + (2 * count - 2) * PAGE, PAGE);
+	for (size_t i = 0; i < count; i++)
+		unpin(buf + 2 * i * PAGE, PAGE);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
+	munmap(buf, 2 * count * PAGE);
+	return exchanged;
+}
+
+START_TEST(on_older_kernels_the_address_map_stays_short)
+{
+	stop();
+	rn_maps_allow_query(false);
+	start();
+	ck_assert(!rn_maps_is_quick());
+	ck_assert_uint_eq(exchanged_pages(100), 100);
+	ck_assert_uint_lt(exchanged_pages(3000), 2000);
+}
+END_TEST
+
+/* What is mapped but not there: pages behind the end of a file that is shorter than its mapping. */
+static uint8_t *map_short_file(size_t file_pages, size_t pages, int *fd)
+{
+	uint8_t *base;
+
+	*fd = memfd_create("short", MFD_CLOEXEC);
+	ck_assert_int_eq(ftruncate(*fd, (off_t)(file_pages * PAGE)), 0);
+	base = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	ck_assert_ptr_ne(base, MAP_FAILED);
+	return base;
+}
+
+START_TEST(pages_behind_the_end_of_their_file_are_refused)
+{
+	int fd;
+	uint8_t *base;
+
+	rn_touch_allow_populate(_i == 0);
+	rn_maps_allow_query(_i == 0);
+	base = map_short_file(70, 100, &fd);
+	ck_assert_int_eq(pin(base, 100 * PAGE), EFAULT);
+	ck_assert_int_eq(pin(base, 71 * PAGE), EFAULT);
+	ck_assert_int_eq(rn_pin_range(conn->pin, base, 71 * PAGE, 0), EFAULT);
+	ck_assert_int_eq(pin(base + 70 * PAGE, 1), EFAULT);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
+	ck_assert_int_eq(pin(base, 70 * PAGE), 0);
+	assert_shared(base, 70 * PAGE);
+	unpin(base, 70 * PAGE);
+}
+END_TEST
+
+START_TEST(what_may_not_be_accessed_is_refused)
+{
+	uint8_t *base = map_pages(8);
+
+	rn_touch_allow_populate(_i == 0);
+	rn_maps_allow_query(_i == 0);
+	mprotect(base + PAGE, PAGE, PROT_NONE);
+	mprotect(base + 3 * PAGE, PAGE, PROT_READ);
+	munmap(base + 5 * PAGE, PAGE);
+	ck_assert_int_eq(pin(base, 2 * PAGE), EFAULT);
+	ck_assert_int_eq(rn_pin_range(conn->pin, base, 2 * PAGE, 0), EFAULT);
+	ck_assert_int_eq(pin(base + 2 * PAGE, 2 * PAGE), EFAULT);
+	ck_assert_int_eq(pin(base + 4 * PAGE, 2 * PAGE), EFAULT);
+	ck_assert_int_eq(rn_pin_range(conn->pin, base + 4 * PAGE, 3 * PAGE, 0), EFAULT);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
+	ck_assert_int_eq(rn_pin_range(conn->pin, base + 2 * PAGE, 3 * PAGE, 0), 0);
+	rn_unpin_range(conn->pin, base + 2 * PAGE, 3 * PAGE);
+	/* Pinned memory that the program has locked since. */
+	ck_assert_int_eq(pin(base, PAGE), 0);
+	mprotect(base, PAGE, PROT_READ);
+	ck_assert_int_eq(pin(base, PAGE), EFAULT);
+	ck_assert_int_eq(rn_pin_range(conn->pin, base, PAGE, 0), 0);
+}
+END_TEST
+
+START_TEST(protection_outlives_pinning_and_so_do_the_bytes)
+{
+	const int protections[] = {PROT_NONE, PROT_READ};
+	uint8_t *buf = map_pages(4);
+
+	fill(buf, 4 * PAGE, 3);
+	ck_assert_int_eq(pin(buf, 4 * PAGE), 0);
+	ck_assert_int_eq(mprotect(buf + PAGE, PAGE, protections[_i]), 0);
+	fake_sim_poke(buf + PAGE + 5, 77); /* the page stays pinned: the NIC's write arrives */
+	unpin(buf, 4 * PAGE);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
+	ck_assert_int_eq(kind_of(buf + PAGE), _i ? RN_MEM_READ_ONLY : RN_MEM_NO_ACCESS);
+	ck_assert_int_eq(mprotect(buf + PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+	ck_assert_uint_eq(buf[PAGE + 5], 77);
+	buf[PAGE + 5] = (uint8_t)((PAGE + 5) * 7 + (PAGE + 5) / 251 + 3);
+	ck_assert(is_filled(buf, 4 * PAGE, 3));
+}
+END_TEST
+
+START_TEST(pages_that_the_program_moves_keep_their_bytes)
+{
+	uint8_t *buf = map_pages(4), *elsewhere = map_pages(1);
+
+	fill(buf, 4 * PAGE, 3);
+	ck_assert_int_eq(pin(buf, 4 * PAGE), 0);
+	ck_assert_ptr_eq(mremap(buf + 2 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+				elsewhere),
+			 elsewhere);
+	fake_sim_poke(buf + 2 * PAGE + 9, 78); /* the frame moved along */
+	ck_assert_uint_eq(elsewhere[9], 78);
+	unpin(buf, 4 * PAGE);
+	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
+	ck_assert_int_eq(kind_of(elsewhere), RN_MEM_PRIVATE);
+	ck_assert_uint_eq(elsewhere[9], 78);
+	ck_assert_uint_eq(elsewhere[10],
+			  (uint8_t)((2 * PAGE + 10) * 7 + (2 * PAGE + 10) / 251 + 3));
+	ck_assert(is_filled(buf, 2 * PAGE, 3));
 }
 END_TEST
 
@@ -585,9 +842,17 @@ int main(void)
 	tcase_add_test(tc, a_pinned_block_grows_by_realloc_without_touching_other_frames);
 	tcase_add_test(tc, a_block_in_one_run_grows_by_realloc_too);
 	tcase_add_test(tc, writers_lose_nothing_while_pages_are_exchanged);
+	tcase_add_test(tc, threads_that_block_all_signals_and_system_calls_lose_nothing);
+	tcase_add_test(tc, without_userfaultfd_memory_of_a_threaded_program_stays_where_it_is);
+	tcase_add_test(tc, a_closed_descriptor_of_the_library_does_not_hurt);
 	tcase_add_test(tc, after_fork_neither_sees_the_others_writes);
 	tcase_add_test(tc, a_child_that_connects_afresh_pins_its_own_copy);
-	tcase_add_test(tc, too_many_mappings_are_refused_and_everything_is_as_before);
+	tcase_add_test(tc, beyond_the_kernels_limit_of_mappings_pages_stay_and_are_reached);
+	tcase_add_test(tc, on_older_kernels_the_address_map_stays_short);
+	tcase_add_loop_test(tc, pages_behind_the_end_of_their_file_are_refused, 0, 2);
+	tcase_add_loop_test(tc, what_may_not_be_accessed_is_refused, 0, 2);
+	tcase_add_loop_test(tc, protection_outlives_pinning_and_so_do_the_bytes, 0, 2);
+	tcase_add_test(tc, pages_that_the_program_moves_keep_their_bytes);
 	tcase_add_test(tc, madvise_dontneed_leaves_program_and_nic_with_the_same_bytes);
 	tcase_add_test(tc, stack_memory_is_reached_through_the_process);
 	tcase_add_test(tc, another_threads_stack_is_recognised);
