@@ -113,6 +113,10 @@ void rn_virtual_wait_turn(void);
 uint64_t rn_virtual_clock_ns(clockid_t clock, uint64_t ps);
 bool rn_virtual_has_clock(clockid_t clock);
 
+/* attach.c */
+/** Ask for this process's page, to join at @now_ps: a descriptor, the caller's to close; -1: there is no virtual time. */
+int rn_virtual_ask_for_page(uint64_t now_ps);
+
 /* timers.c */
 /** Earliest virtual time at which a timer of the process is due. */
 RN_GENERAL_REGISTERS uint64_t rn_timers_next_ps(void);
