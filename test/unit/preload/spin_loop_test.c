@@ -1,4 +1,5 @@
 /* Loops carried out on a copy of the registers, against what the processor makes of the same instructions. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "preload/spin_loop.h"
@@ -189,7 +190,8 @@ START_TEST(all_conditions_jump_when_they_hold)
 			regs[REG_EFL] = c | p << 2 | z << 6 | s << 7 | o << 11;
 			ck_assert_int_eq(run(code, 2, &at), RN_LOOP_LEFT);
 			ck_assert_uint_eq((uintptr_t)regs[REG_RIP],
-					  at + (table[condition / 2] != condition % 2 ? 18 : 2));
+					  at + (table[condition / 2] != (condition % 2 == 1) ? 18
+											     : 2));
 		}
 }
 END_TEST
