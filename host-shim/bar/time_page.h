@@ -20,6 +20,9 @@
 /* Where the output of a run's programs leaves it: "device:node device:node", hexadecimal. */
 #define RN_ENV_OUTPUT "RNICSIM_OUTPUT"
 
+/* One program's way of catching reads of the counter, instead of the time page's: "auto", "trap", "rewrite". */
+#define RN_ENV_TSC "RNICSIM_TSC"
+
 enum rn_time_state {
 	RN_TIME_FREE,	 /* no thread */
 	RN_TIME_RUNNING, /* native code runs; the simulator keeps off */
@@ -69,6 +72,7 @@ enum rn_tsc_force {
 	RN_TSC_TRAP_WORKS = 1, /* a read has been seen to trap */
 	RN_TSC_TRAP = 2,
 	RN_TSC_REWRITE = 4,
+	RN_TSC_FIXED_ADDRESSES = 8, /* its stack stands where it does without randomisation */
 };
 
 /* What rewriting alone does not see. */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,6 +22,8 @@
 #define DESCRIPTORS_GOOD 256u
 #define TEMPORARY_BYTES (UINT64_C(64) << 20)
 #define MIB (1u << 20)
+/* "/rnicsim/", a name, "/socket": what is left of sockaddr_un's 108 bytes. */
+#define RUNTIME_BYTES_MAX 60
 
 /* The simulator raises its limit as far as it may. */
 void rn_probe_descriptors(struct rn_machine_finding *finding)
@@ -46,6 +49,25 @@ void rn_probe_descriptors(struct rn_machine_finding *finding)
 							      : "");
 }
 
+bool rn_machine_is_loadable(const char *path)
+{
+	return !strpbrk(path, " \t\n:;$");
+}
+
+const char *rn_machine_runtime_folder(bool *is_relative)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+
+	if (is_relative)
+		*is_relative = runtime && *runtime && *runtime != '/';
+	if (runtime && *runtime == '/' && strlen(runtime) < RUNTIME_BYTES_MAX &&
+	    rn_machine_is_loadable(runtime) && stat(runtime, &st) == 0 && S_ISDIR(st.st_mode) &&
+	    access(runtime, W_OK) == 0)
+		return runtime;
+	return "/tmp";
+}
+
 static bool bind_in(const char *folder)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -63,14 +85,12 @@ static bool bind_in(const char *folder)
 	return bound;
 }
 
-/* Where runs make theirs unless XDG_RUNTIME_DIR says otherwise, and there, too. */
 void rn_probe_run_folder(struct rn_machine_finding *finding)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	const bool has_runtime = runtime && *runtime == '/' && access(runtime, W_OK) == 0;
-	char *folder = rn_asprintf("%s/rnicsim-probe-XXXXXX", has_runtime ? runtime : "/tmp");
+	const char *runtime = rn_machine_runtime_folder(NULL);
+	char *folder = rn_asprintf("%s/rnicsim-probe-XXXXXX", runtime);
 
-	rn_machine_detail(finding, "%s", has_runtime ? runtime : "/tmp");
+	rn_machine_detail(finding, "%s", runtime);
 	if (!mkdtemp(folder)) {
 		rn_machine_refuse(finding, folder, errno);
 	} else {

@@ -14,7 +14,7 @@ static const struct {
 } rows[RN_MACHINE_FACILITIES] = {
 	[RN_MACHINE_COUNTER_TRAP] =
 		{{"counter_trap", "trap of the time stamp counter", RN_MACHINE_WANTED,
-		  "code that reads the counter itself (rdtsc) may get the true one"},
+		  "reads of the counter (rdtsc) in code that is generated or hidden may go unseen"},
 		 rn_probe_counter_trap},
 	[RN_MACHINE_SINGLE_STEP] =
 		{{"single_step", "single-stepping", RN_MACHINE_REPEATS,

@@ -59,6 +59,15 @@ bool rn_machine_has(enum rn_machine_facility facility);
  */
 char *rn_machine_lacking(unsigned facilities);
 
+/**
+ * The folder in which runs make theirs: $XDG_RUNTIME_DIR where it is absolute, can be written to, leaves room for a socket's path,
+ * and can be given to the loader; else /tmp. @is_relative: whether it was left out for the first reason; may be NULL.
+ */
+const char *rn_machine_runtime_folder(bool *is_relative);
+
+/** Whether LD_PRELOAD and LD_LIBRARY_PATH can have @path in them: the loader ends names at spaces, colons and semicolons. */
+bool rn_machine_is_loadable(const char *path);
+
 /** All rows of a need, as bits. */
 unsigned rn_machine_rows_of(enum rn_machine_need need);
 

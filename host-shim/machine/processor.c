@@ -63,6 +63,16 @@ static void on_step(int signo, siginfo_t *info, void *context)
 		((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
 }
 
+/* A step without the handler would be the end of this process. */
+static bool is_installed(void)
+{
+	struct sigaction now = {.sa_handler = SIG_DFL};
+
+	errno = 0;
+	return sigaction(SIGTRAP, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+	       now.sa_sigaction == on_step;
+}
+
 /* A step is a SIGTRAP behind each instruction once the flag is set. */
 void rn_probe_single_step(struct rn_machine_finding *finding)
 {
@@ -73,7 +83,11 @@ void rn_probe_single_step(struct rn_machine_finding *finding)
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGTRAP);
 	sigprocmask(SIG_UNBLOCK, &mask, &old_mask);
-	sigaction(SIGTRAP, &action, &old);
+	if (sigaction(SIGTRAP, &action, &old) != 0 || !is_installed()) {
+		rn_machine_refuse(finding, "a handler of SIGTRAP", errno);
+		sigprocmask(SIG_SETMASK, &old_mask, NULL);
+		return;
+	}
 	steps = 0;
 	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t" /* the red zone */
 			 "pushfq\n\t"

@@ -144,16 +144,21 @@ static int install(const struct rn_own_signal *own)
 	return RN_REAL(sigaction)(own->signo, &action, NULL);
 }
 
-void rn_own_signal_take(int signo, bool (*handle)(const siginfo_t *info, ucontext_t *context))
+bool rn_own_signal_take(int signo, bool (*handle)(const siginfo_t *info, ucontext_t *context))
 {
 	for (unsigned i = 0; i < RN_OWN_SIGNALS; i++) {
 		if (rn_own[i].signo != signo)
 			continue;
 		RN_REAL(sigaction)(signo, NULL, &rn_own[i].program);
 		rn_own[i].handle = handle;
-		install(&rn_own[i]);
+		if (install(&rn_own[i]) != 0) {
+			rn_own[i].handle = NULL;
+			return false;
+		}
 		rn_own_unblock(1u << i);
+		return true;
 	}
+	return false;
 }
 
 bool rn_signals_have_handlers(void)

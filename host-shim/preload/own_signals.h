@@ -11,9 +11,9 @@
 
 /**
  * From now on signal @signo (SIGSEGV, SIGILL, SIGTRAP or SIGURG) comes to @handle first; false from there: it is the
- * program's. It is not blocked any more, whoever asks for it.
+ * program's. It is not blocked any more, whoever asks for it. False when the system refuses a handler: then nothing is taken.
  */
-void rn_own_signal_take(int signo, bool (*handle)(const siginfo_t *info, ucontext_t *context));
+bool rn_own_signal_take(int signo, bool (*handle)(const siginfo_t *info, ucontext_t *context));
 
 /** Take those that are taken out of @set: a mask that is to hold. */
 void rn_own_signals_remove(sigset_t *set);

@@ -254,6 +254,7 @@ static bool on_step(const siginfo_t *info, ucontext_t *context)
 
 void rn_spin_start(void)
 {
-	rn_own_signal_take(SIGURG, on_examine);
-	rn_own_signal_take(SIGTRAP, on_step);
+	/* Steps that are not caught would end the program: where they cannot be, questions are ignored. */
+	if (rn_own_signal_take(SIGTRAP, on_step))
+		rn_own_signal_take(SIGURG, on_examine);
 }

@@ -15,6 +15,7 @@
 #include "preload/affinity.h"
 #include "preload/own_signals.h"
 #include "preload/random.h"
+#include "preload/tsc/raw.h"
 #include "preload/tsc/tsc.h"
 #include "preload/waits.h"
 
@@ -216,7 +217,8 @@ void rn_virtual_hold_questions(bool on)
 		return;
 	sigemptyset(&set);
 	sigaddset(&set, SIGURG);
-	syscall(SYS_rt_sigprocmask, on ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL, _NSIG / 8);
+	rn_raw_call(SYS_rt_sigprocmask, on ? SIG_BLOCK : SIG_UNBLOCK, (long)&set, 0, _NSIG / 8, 0,
+		    0);
 }
 
 void rn_virtual_wait_turn(void)

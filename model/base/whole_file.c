@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include "base/output.h"
 
 #define COPY_BYTES (1u << 16)
+#define LINKS_MAX 40
 
 struct rn_whole_file {
 	char *asked; /* path as it was given, for messages */
@@ -94,15 +96,42 @@ static int make(struct rn_whole_file *file)
 	return errno;
 }
 
+/* Where links lead from @path, also when nothing is there yet. */
+static char *follow(const char *path)
+{
+	char *at = rn_strdup(path);
+
+	for (unsigned links = 0; links < LINKS_MAX; links++) {
+		char *real = realpath(at, NULL), target[PATH_MAX];
+		const char *slash = strrchr(at, '/');
+		const ssize_t bytes = real ? 0 : readlink(at, target, sizeof(target) - 1);
+		char *next;
+
+		if (bytes <= 0 && !real)
+			break;
+		if (!real) {
+			target[bytes] = '\0';
+			next = *target == '/' || !slash
+				       ? rn_strdup(target)
+				       : rn_asprintf("%.*s/%s", (int)(slash - at), at, target);
+		} else {
+			next = rn_strdup(real);
+			links = LINKS_MAX;
+		}
+		free(real);
+		free(at);
+		at = next;
+	}
+	return at;
+}
+
 struct rn_whole_file *rn_whole_file_new(const char *path, const char *what, char **message)
 {
 	struct rn_whole_file *file = rn_calloc(1, sizeof(*file));
 	int error;
 
 	file->asked = rn_strdup(path);
-	file->path = realpath(path, NULL);
-	if (!file->path)
-		file->path = rn_strdup(path);
+	file->path = follow(path);
 	file->what = what;
 	file->copy_to = -1;
 	error = make(file);

@@ -2,6 +2,7 @@
 
 Every wait has a limit; a run that exceeds it is killed with all its programs and fails."""
 
+import fcntl
 import json
 import os
 import re
@@ -25,6 +26,7 @@ BUILD = os.environ.get("RN_BUILD_DIR", os.path.join(ROOT, "build", "release"))
 RNICSIM = os.path.join(BUILD, "bin", "rnicsim")
 PROGRAMS = os.path.join(BUILD, "bin", "test")
 TRACES = os.path.join(ROOT, "traces")
+NOBODY = 65534
 LONG = os.environ.get("RN_LONG") == "1"
 SANITIZED = os.environ.get("RN_SANITIZED") == "1"
 # Units that are RTL in every run, as of rnicsim run --unit; the tests' own options come behind and win.
@@ -62,6 +64,14 @@ def fault(action, frame_class, host, transmission=1, **address):
     """Options that make one frame on the wire fare as told; frame_class as in model/fabric/fault.h."""
     rule = {"action": action, "class": frame_class, "host": host, "transmission": transmission, **address}
     return ["--set", "faults=[{" + ", ".join(f"{key}: {value}" for key, value in rule.items()) + "}]"]
+
+
+def ordinary_user():
+    """The start of a command that runs as an ordinary user; nothing where that is not possible or not needed."""
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        return []
+    return [] if subprocess.run([*user, "test", "-x", RNICSIM], check=False).returncode else user
 
 
 def sanitizer_runtime():
@@ -128,6 +138,38 @@ def kill_group(process):
             pass
 
 
+TEST_FOLDER = "rnicsim-system-"
+
+
+def make_test_folder():
+    """A folder of this process's own, (path, descriptor that holds it); those that killed tests have left are removed."""
+    top = tempfile.gettempdir()
+    for name in os.listdir(top):
+        path = os.path.join(top, name)
+        try:
+            if name.startswith(TEST_FOLDER) and os.stat(path).st_uid == os.geteuid() and not is_held(path):
+                shutil.rmtree(path, ignore_errors=True)
+        except OSError:
+            pass  # another has been quicker
+    path = tempfile.mkdtemp(prefix=TEST_FOLDER)
+    os.chmod(path, 0o755)
+    held = os.open(path, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    return path, held
+
+
+def is_held(path):
+    """Whether a test lives in the folder; one that is being made is young and not held yet."""
+    probe = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return time.time() - os.fstat(probe).st_mtime < 60
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(probe)
+
+
 class SystemTest(unittest.TestCase):
     """A test case with a folder of its own and ways to run the simulator in it."""
 
@@ -136,8 +178,7 @@ class SystemTest(unittest.TestCase):
 
     def setUp(self):
         self.folders = threading.local()
-        self.test_folder = tempfile.mkdtemp(prefix="rnicsim-test-")
-        os.chmod(self.test_folder, 0o755)
+        self.test_folder, self.held = make_test_folder()
         self.running = []
 
     @property
@@ -169,6 +210,7 @@ class SystemTest(unittest.TestCase):
                 kill_group(process)
                 process.wait()
         shutil.rmtree(self.test_folder, ignore_errors=True)
+        os.close(self.held)
 
     def begin(self, arguments, **options):
         """Starts a process in a group of its own; it is killed at the latest when the test ends."""

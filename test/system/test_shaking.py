@@ -4,7 +4,6 @@ a wrong option."""
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -26,20 +25,11 @@ PROGRAMS = [
 
 FRAME_CLASSES = ("request_first", "request_middle", "request_last", "request_only", "ack", "read_request",
                  "read_response_first", "read_response_middle", "read_response_last", "read_response_only")
-NOBODY = 65534
 
 
 def sender(frame_class):
     """The host that sends such frames: read responses come from the server, host 0, requests from the client."""
     return 0 if "response" in frame_class else 1
-
-
-def ordinary_user():
-    """The start of a command that runs as an ordinary user; nothing where that is not possible or not needed."""
-    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    if os.geteuid() != 0 or not shutil.which("setpriv"):
-        return []
-    return [] if subprocess.run([*user, "test", "-x", runs.RNICSIM], check=False).returncode else user
 
 
 class Loss(runs.SystemTest):
@@ -164,11 +154,11 @@ class Neighbours(runs.SystemTest):
     def side_by_side(self, program):
         messages = int(re.search(r"-n (\d+)", program).group(1))
         finished, processes = [], []
-        for name, user in (("one", ()), ("two", ordinary_user())):
+        for name, user in (("one", ()), ("two", runs.ordinary_user())):
             folder = os.path.join(self.folder, name)
             os.mkdir(folder)
             if user:
-                os.chown(folder, NOBODY, NOBODY)
+                os.chown(folder, runs.NOBODY, runs.NOBODY)
             arguments = [*user, *self.arguments(program, program + " localhost", folder=folder)]
             processes.append((folder, self.begin(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                                  env={**os.environ, "HOME": folder})))

@@ -105,6 +105,37 @@ def rates(build, repeat, messages, size=65536):
     return {virtual: packets / lasted if lasted > TOO_SHORT_S else None for virtual, lasted in seconds.items()}
 
 
+def run_counter(build, way, kind, count):
+    """(wall seconds of so many reads of the processor's counter, what the process said)"""
+    with tempfile.TemporaryDirectory(prefix="rnicsim-bench-") as folder:
+        report_path = os.path.join(folder, "report.json")
+        program = os.path.join(build, "bin", "read_counter")
+        arguments = [os.path.join(build, "bin", "rnicsim"), "run", "--quiet", "--report", report_path, "--tsc", way,
+                     f"exec {program} {kind} {count}"]
+        started = time.monotonic()
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        seconds = time.monotonic() - started
+        if done.returncode:
+            raise RuntimeError(f"{program} ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
+        with open(report_path, encoding="utf-8") as stream:
+            return seconds, json.load(stream)["run"]["virtual_time"]["counter"][-1]
+
+
+def counter_reads(build, short, repeat):
+    """Wall microseconds of one read: by a jump, by ud2, and by the trap where it works (None elsewhere)."""
+    costs = {}
+    for name, way, kind, count in (("jump", "rewrite", "jump", 4000000), ("ud2", "rewrite", "ud2", 200000),
+                                   ("trap", "trap", "ud2", 200000)):
+        count //= 10 if short else 1
+        few = count // 10
+        if name == "trap" and not run_counter(build, way, kind, few)[1]["trap_works"]:
+            costs[name] = None
+            continue
+        whole, start = (min(run_counter(build, way, kind, reads)[0] for _ in range(repeat)) for reads in (count, few))
+        costs[name] = None if short else 1e6 * (whole - start) / (count - few)
+    return costs
+
+
 def measure(build, short, repeat):
     iterations, messages = (100, 500) if short else (1000, 10000)
     whole, start = latency(build, repeat, iterations)
@@ -112,6 +143,7 @@ def measure(build, short, repeat):
     if short:
         rate = dict.fromkeys(rate)  # it works; how fast so few messages cannot tell
     return {
+        "counter_read_us": counter_reads(build, short, repeat),
         "write_lat_iterations": iterations,
         "write_lat_wall_s": whole,
         "write_lat_start_wall_s": start,
@@ -126,6 +158,9 @@ def measure(build, short, repeat):
 def print_result(result):
     print(f"\nvirtual time    ib_write_lat -n {result['write_lat_iterations']}: {result['write_lat_wall_s']:.2f} s of wall time, "
           f"of which {result['write_lat_start_wall_s']:.2f} s start and calibration")
+    costs = [f"{name} {cost:.3f} us" for name, cost in result["counter_read_us"].items() if cost is not None]
+    if costs:
+        print(f"                a read of the processor's counter: {', '.join(costs)}")
     for name, of_processors in result["waiting"].items():
         for processors, row in of_processors.items():
             cost = "" if row["cpu_us_per_grant"] is None else (

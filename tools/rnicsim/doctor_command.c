@@ -116,12 +116,17 @@ static int be_brief(void)
 	return RN_EXIT_MISSING;
 }
 
-void rn_doctor_look(struct rn_options *options)
+bool rn_doctor_look(struct rn_options *options)
 {
 	const unsigned in_time = rn_machine_rows_of(RN_MACHINE_REPEATS);
 	unsigned used = 1u << RN_MACHINE_PROCESS_MEMORY;
-	char *lacking;
+	char *lacking = rn_machine_lacking(rn_machine_rows_of(RN_MACHINE_NEEDED));
 
+	if (lacking) {
+		fprintf(stderr, "rnicsim: nothing can run: this machine lacks %s\n", lacking);
+		free(lacking);
+		return false;
+	}
 	if (!options->free_run) {
 		used |= in_time | 1u << RN_MACHINE_COUNTER_TRAP;
 		options->lacking = rn_machine_lacking(in_time);
@@ -130,11 +135,7 @@ void rn_doctor_look(struct rn_options *options)
 	if (lacking)
 		say(stderr, lacking);
 	free(lacking);
-}
-
-char *rn_doctor_explain(void)
-{
-	return rn_machine_lacking(rn_machine_rows_of(RN_MACHINE_NEEDED));
+	return true;
 }
 
 int rn_doctor_command(int argc, char **argv)

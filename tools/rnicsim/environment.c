@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "driver/uapi.h"
 #include "install.h"
+#include "machine/machine.h"
 #include "run_dir.h"
 
 #define PRELOAD_NAME "librnicsim-preload.so"
@@ -58,7 +59,7 @@ static char *library_dir(const char *dir)
 			"rnicsim: libibverbs.so.1 is not beside this executable (../lib)\n");
 		return NULL;
 	}
-	if (rn_run_dir_is_loadable(path))
+	if (rn_machine_is_loadable(path))
 		return rn_strdup(path);
 	link = rn_asprintf("%s/" RN_RUN_DIR_LIBRARIES, dir);
 	if (access(link, R_OK) == 0)

@@ -16,16 +16,20 @@
 #include "exit_status.h"
 #include "network.h"
 #include "run_dir.h"
+#include "virtual_tsc.h"
 
-enum option_key { OPT_NAME = 0x200, OPT_HOST };
+enum option_key { OPT_NAME = 0x200, OPT_HOST, OPT_TSC };
 
 static const struct argp_option option_rows[] = {
 	{"host", OPT_HOST, "N", 0, "host to run on, from 0 (required)", 0},
 	{"name", OPT_NAME, "NAME", 0, "name that serve was given (default: default)", 0},
+	{"tsc", OPT_TSC, "MODE", 0,
+	 "how reads of the processor's counter are caught: auto, trap, rewrite (default: as serve was told)", 0},
 	{0},
 };
 
 struct join {
+	const char *tsc; /* NULL: as serve was told */
 	const char *name;
 	long host; /* -1: not given */
 	char **command;
@@ -34,6 +38,7 @@ struct join {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct join *join = state->input;
+	enum rn_tsc_mode mode;
 	char *end;
 
 	switch (key) {
@@ -44,6 +49,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		join->host = strtol(arg, &end, 10);
 		if (end == arg || *end || join->host < 0 || join->host > 63)
 			argp_error(state, "--host: %s is not a host number from 0 to 63", arg);
+		return 0;
+	case OPT_TSC:
+		if (!rn_tsc_mode_find(arg, &mode))
+			argp_error(state, "--tsc: %s is none of auto, trap, rewrite", arg);
+		join->tsc = arg;
 		return 0;
 	case ARGP_KEY_ARGS:
 		join->command = state->argv + state->next;
@@ -97,6 +107,8 @@ int rn_exec_command(int argc, char **argv)
 	if (!environment)
 		return RN_EXIT_SIMULATOR;
 	free(dir);
+	if (join.tsc)
+		setenv(RN_ENV_TSC, join.tsc, 1);
 	/* Addresses are in what programs print and send. */
 	personality(ADDR_NO_RANDOMIZE);
 	signal(SIGXFSZ, SIG_DFL);

@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "base/mem.h"
 #include "install.h"
+#include "virtual_tsc.h"
 
 enum option_key {
 	OPT_SET = 0x100,
@@ -26,6 +27,7 @@ enum option_key {
 	OPT_FST,
 	OPT_VIRTUAL,
 	OPT_FREE_RUN,
+	OPT_TSC,
 };
 
 static const struct argp_option scenario_rows[] = {
@@ -64,6 +66,10 @@ static const struct argp_option record_rows[] = {
 	 "programs read the simulated clock; two runs give the same bytes (default)", 0},
 	{"free-run", OPT_FREE_RUN, NULL, 0,
 	 "programs read the wall clock, which simulated time never passes", 0},
+	{"tsc", OPT_TSC, "MODE", 0,
+	 "how programs' reads of the processor's counter (rdtsc) are caught: rewrite (in their code), trap (by the "
+	 "processor), auto (both, the trap where it works; default)",
+	 0},
 	{"quiet", OPT_QUIET, NULL, 0, "print no summary", 0},
 	{0},
 };
@@ -284,6 +290,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_FREE_RUN:
 		options->free_run = true;
+		return 0;
+	case OPT_TSC:
+		if (!rn_tsc_mode_find(arg, &options->tsc_mode))
+			argp_error(state, "--tsc: %s is none of auto, trap, rewrite", arg);
 		return 0;
 	case OPT_QUIET:
 		options->quiet = true;

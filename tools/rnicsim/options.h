@@ -7,6 +7,7 @@
 #include <argp.h>
 #include <stdbool.h>
 
+#include "bar/time_page.h"
 #include "system/system.h"
 #include "systemc/cosim/cosim.h"
 
@@ -27,6 +28,7 @@ struct rn_options {
 	double warmup_ms;  /* simulated time cut off the statistics */
 	bool quiet;	   /* no summary */
 	bool free_run;	   /* programs read the wall clock, not the simulated one */
+	enum rn_tsc_mode tsc_mode; /* how reads of the processor's counter are caught */
 	bool is_open;	   /* programs join at any time: nobody tells when they start */
 	char *lacking; /* what a repeatable run needs and this machine lacks; NULL nothing; owned */
 	int start_fd; /* of the simulator in virtual time: where the supervisor says what it starts; -1 none */

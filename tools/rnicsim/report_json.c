@@ -307,21 +307,57 @@ static void write_timeline(FILE *out, const struct rn_outcome *outcome)
 	json_decref(stages);
 }
 
+static json_t *unseen_json(uint32_t unseen)
+{
+	json_t *names = json_array();
+
+	for (unsigned n = 0; rn_tsc_unseen_name(n); n++)
+		if (unseen & 1u << n)
+			json_array_append_new(names, json_string(rn_tsc_unseen_name(n)));
+	return names;
+}
+
+/* How reads of the processor's counter were caught in one process. */
+static json_t *process_json(const struct rn_tsc_record *record)
+{
+	return json_pack("{s:I, s:I, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:o, s:b}", "host",
+			 (json_int_t)record->host, "process", (json_int_t)record->ordinal, "rewrite",
+			 (record->force & RN_TSC_REWRITE) != 0, "trap",
+			 (record->force & RN_TSC_TRAP) != 0, "trap_works",
+			 (record->force & RN_TSC_TRAP_WORKS) != 0, "fixed_addresses",
+			 (record->force & RN_TSC_FIXED_ADDRESSES) != 0, "jumps",
+			 (json_int_t)record->jumps, "ud2", (json_int_t)record->illegals, "traps",
+			 (json_int_t)record->traps, "not_rewritten", unseen_json(record->unseen),
+			 "may_be_unseen", rn_tsc_may_be_unseen(record));
+}
+
+static json_t *processes_json(const struct rn_tsc_roll *roll)
+{
+	json_t *processes = json_array();
+
+	for (unsigned i = 0; roll && i < roll->count; i++)
+		json_array_append_new(processes, process_json(&roll->record[i]));
+	return processes;
+}
+
 /* What may have kept a run from being repeatable. */
 static json_t *virtual_json(const struct rn_outcome *outcome)
 {
 	const struct rn_virtual_counts *counts = outcome->virtual_time;
-	const bool is_random = outcome->random_addresses;
 	const char *lacking = outcome->options->lacking;
 
-	return json_pack("{s:b, s:b, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "deterministic",
-			 rn_virtual_is_repeatable(counts) && !is_random && !lacking,
-			 "address_randomisation", is_random, "machine_lacks", lacking, "grants",
-			 (json_int_t)counts->grants, "outside", (json_int_t)counts->outside,
-			 "unproved", (json_int_t)counts->unproved, "outside_looks",
+	return json_pack("{s:b, s:b, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+			 "deterministic", rn_virtual_is_repeatable(counts) && !lacking,
+			 "address_randomisation", counts->random_addresses != 0, "machine_lacks",
+			 lacking, "grants", (json_int_t)counts->grants, "outside",
+			 (json_int_t)counts->outside, "unproved", (json_int_t)counts->unproved,
+			 "outside_looks",
 			 (json_int_t)counts->outside_looks, "strangers",
 			 (json_int_t)counts->strangers, "late", (json_int_t)counts->late,
-			 "interrupted", (json_int_t)counts->interrupted);
+			 "interrupted", (json_int_t)counts->interrupted, "unseen_reads",
+			 (json_int_t)counts->unseen_reads, "random_addresses",
+			 (json_int_t)counts->random_addresses, "counter",
+			 processes_json(counts->tsc));
 }
 
 /* Which units were not, or not only, C blocks. */

@@ -310,23 +310,23 @@ static void print_virtual(const struct rn_outcome *outcome)
 		{counts->strangers, "programs started that do not join virtual time"},
 		{counts->late, "programs that joined while others ran"},
 		{counts->interrupted, "the programs were ended by the wall clock or by a signal"},
+		{counts->unseen_reads,
+		 "processes in which a read of the processor's counter may have gone unseen"},
+		{counts->random_addresses, "processes whose addresses are random: the system does not switch that off"},
 	};
 
-	if (outcome->random_addresses)
-		fputs("  virtual time: addresses are random, the system refuses to switch that off; what shows them differs\n"
-		      "  in another run\n",
-		      stderr);
 	if (outcome->options->lacking)
 		fprintf(stderr,
 			"  virtual time: another run may differ, since this machine lacks %s\n",
 			outcome->options->lacking);
 	if (rn_virtual_is_repeatable(counts)) {
-		if (!outcome->random_addresses && !outcome->options->lacking)
+		if (!outcome->options->lacking)
 			fputs("  virtual time: the programs read the simulated clock; another run gives the same\n",
 			      stderr);
 		return;
 	}
-	fputs("  virtual time, NOT repeatable, since the wall clock had a say:\n", stderr);
+	fputs("  virtual time, NOT repeatable, since the wall clock or the system had a say:\n",
+	      stderr);
 	for (unsigned i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (reasons[i].count)
 			fprintf(stderr, "    %s: %" PRIu64 "\n", reasons[i].what, reasons[i].count);

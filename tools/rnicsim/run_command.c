@@ -136,7 +136,8 @@ static int run_in(struct rn_run *run, const struct rn_scenario *scenario,
 {
 	int status;
 
-	rn_doctor_look(&run->options);
+	if (!rn_doctor_look(&run->options))
+		return RN_EXIT_SIMULATOR;
 	status = rn_supervisor_start(&run->supervisor, &run->options, scenario, config, dir,
 				     run->timeout_s);
 
@@ -153,6 +154,8 @@ static int run_scenario(struct rn_run *run)
 	int status = RN_EXIT_USAGE;
 	int network = -1;
 
+	if (!rn_supervisor_init(&run->supervisor))
+		return RN_EXIT_SIMULATOR;
 	run->options.hosts = run->commands;
 	scenario = rn_options_load(&run->options, &config);
 	if (!scenario)

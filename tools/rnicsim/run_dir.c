@@ -18,36 +18,27 @@
 #include "descendants.h"
 #include "driver/uapi.h"
 #include "install.h"
+#include "machine/machine.h"
 #include "remove_tree.h"
 
 #define LOCK ".lock"
 #define UNIQUE "run-"
-/* "/rnicsim/", a name, "/socket": what is left of sockaddr_un's 108 bytes. */
-#define RUNTIME_BYTES_MAX 60
 #define GATE_TRIES 500
 #define GATE_WAIT_NS 20000000 /* 10 s in all */
 
-bool rn_run_dir_is_loadable(const char *path)
-{
-	return !strpbrk(path, " \t\n:;$");
-}
-
 /* --- where --- */
 
-/* $XDG_RUNTIME_DIR where there is one that will do, else /tmp. */
 static char *parent_dir(void)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	struct stat st;
+	bool is_relative;
+	const char *folder = rn_machine_runtime_folder(&is_relative);
 
-	if (runtime && *runtime && *runtime != '/')
+	if (is_relative)
 		fprintf(stderr,
 			"rnicsim: XDG_RUNTIME_DIR is not an absolute path and is not used: %s\n",
-			runtime);
-	else if (runtime && strlen(runtime) < RUNTIME_BYTES_MAX &&
-		 rn_run_dir_is_loadable(runtime) && stat(runtime, &st) == 0 &&
-		 S_ISDIR(st.st_mode) && access(runtime, W_OK) == 0)
-		return rn_asprintf("%s/rnicsim", runtime);
+			getenv("XDG_RUNTIME_DIR"));
+	if (strcmp(folder, "/tmp") != 0)
+		return rn_asprintf("%s/rnicsim", folder);
 	return rn_asprintf("/tmp/rnicsim-%u", (unsigned)getuid());
 }
 
@@ -177,7 +168,7 @@ static void sweep(const char *parent)
 bool rn_run_dir_is_name(const char *name)
 {
 	if (*name && *name != '.' && !strchr(name, '/') && strlen(name) <= 30 &&
-	    rn_run_dir_is_loadable(name) && strncmp(name, UNIQUE, strlen(UNIQUE)) != 0)
+	    rn_machine_is_loadable(name) && strncmp(name, UNIQUE, strlen(UNIQUE)) != 0)
 		return true;
 	fprintf(stderr,
 		"rnicsim: --name: \"%s\" is not a plain name of at most 30 characters, without spaces and colons, "

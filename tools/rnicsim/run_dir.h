@@ -32,7 +32,4 @@ bool rn_run_dir_is_name(const char *name);
 /** The folder of a running `serve --name NAME`; the caller free()s it. */
 char *rn_run_dir_find(const char *name);
 
-/** Whether LD_PRELOAD and LD_LIBRARY_PATH can have @path in them: the loader ends names at spaces, colons and semicolons. */
-bool rn_run_dir_is_loadable(const char *path);
-
 #endif

@@ -24,6 +24,7 @@ static const struct argp_option option_rows[] = {
 struct serve {
 	struct rn_options options;
 	const char *name;
+	struct rn_supervisor supervisor;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -78,17 +79,18 @@ static void say_so(struct rn_supervisor *s, const struct serve *serve, unsigned 
 static int serve_in(struct serve *serve, const struct rn_scenario *scenario,
 		    const struct rn_config *config, const char *dir)
 {
-	struct rn_supervisor s;
+	struct rn_supervisor *s = &serve->supervisor;
 	int status;
 
-	rn_doctor_look(&serve->options);
-	status = rn_supervisor_start(&s, &serve->options, scenario, config, dir, 0);
+	if (!rn_doctor_look(&serve->options))
+		return RN_EXIT_SIMULATOR;
+	status = rn_supervisor_start(s, &serve->options, scenario, config, dir, 0);
 
 	if (!status) {
-		say_so(&s, serve, scenario->hosts);
-		status = wait_for_end(&s);
+		say_so(s, serve, scenario->hosts);
+		status = wait_for_end(s);
 	}
-	return rn_supervisor_fini(&s, status);
+	return rn_supervisor_fini(s, status);
 }
 
 static int serve_scenario(struct serve *serve)
@@ -101,7 +103,7 @@ static int serve_scenario(struct serve *serve)
 
 	if (!scenario)
 		return RN_EXIT_USAGE;
-	if (rn_run_dir_make(&dir, serve->name)) {
+	if (rn_supervisor_init(&serve->supervisor) && rn_run_dir_make(&dir, serve->name)) {
 		status = RN_EXIT_SIMULATOR;
 		network = rn_network_take(scenario->hosts);
 		if (network >= 0 && rn_network_save(dir.path) == 0)

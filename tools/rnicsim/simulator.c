@@ -274,7 +274,6 @@ static bool report(struct simulator *s, const struct rn_config *config, uint64_t
 	if (s->virtual) {
 		rn_virtual_get_counts(s->virtual, &counts);
 		outcome.virtual_time = &counts;
-		outcome.random_addresses = !rn_machine_has(RN_MACHINE_FIXED_ADDRESSES);
 	}
 
 	rn_stats_settle(rn_system_stats(s->system));
@@ -318,6 +317,7 @@ static void make_virtual(struct simulator *s)
 {
 	const struct rn_virtual_env env = {
 		.scenario = s->scenario,
+		.tsc_mode = s->options->tsc_mode,
 		.system = s->system,
 		.kernel = s->kernel,
 		.driver = s->driver,

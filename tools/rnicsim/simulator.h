@@ -26,7 +26,6 @@ struct rn_outcome {
 	double largest_lag_s; /* of simulated time behind the wall clock */
 	uint64_t wakes;
 	const struct rn_virtual_counts *virtual_time; /* NULL in free-run */
-	bool random_addresses; /* in virtual time: programs have them, the system refuses otherwise */
 };
 
 /**

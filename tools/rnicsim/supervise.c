@@ -2,13 +2,11 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "doctor.h"
 #include "exit_status.h"
 #include "signals.h"
 
@@ -143,14 +141,6 @@ static int status_of_dead(struct rn_supervisor *s)
 {
 	const int status = s->child.status;
 
-	char *lacking = NULL;
-
-	if (status != RN_EXIT_USAGE && status != RN_EXIT_DIVERGED)
-		lacking = rn_doctor_explain();
-	if (lacking)
-		rn_outlet_say(s->outlet[1], "rnicsim: nothing can run: this machine lacks %s\n",
-			      lacking);
-	free(lacking);
 	if (status > RN_EXIT_SIGNAL)
 		rn_outlet_say(s->outlet[1], "rnicsim: the simulator died while it came up: %s\n",
 			      strsignal(status - RN_EXIT_SIGNAL));
@@ -178,15 +168,21 @@ static int wait_until_up(struct rn_supervisor *s)
 	return s->interrupted ? RN_EXIT_SIGNAL + s->interrupted : RN_EXIT_SIMULATOR;
 }
 
+bool rn_supervisor_init(struct rn_supervisor *s)
+{
+	*s = (struct rn_supervisor){
+		.child = {.pidfd = -1, .ready_fd = -1, .start_fd = -1, .stop_fd = -1}};
+	s->signal_fd = rn_signals_open();
+	return s->signal_fd >= 0;
+}
+
 int rn_supervisor_start(struct rn_supervisor *s, const struct rn_options *options,
 			const struct rn_scenario *scenario, const struct rn_config *config,
 			const char *dir, double limit_s)
 {
-	*s = (struct rn_supervisor){.child = {.pidfd = -1}};
 	s->limit_at_s = limit_s > 0 ? rn_supervisor_now_s() + limit_s : 0;
-	s->signal_fd = rn_signals_open();
 	/* The simulator comes first: threads would not come along. */
-	if (s->signal_fd < 0 || !rn_child_start(&s->child, options, scenario, config, dir))
+	if (!rn_child_start(&s->child, options, scenario, config, dir))
 		return RN_EXIT_SIMULATOR;
 	if (!open_outlets(s)) {
 		kill(s->child.pid, SIGKILL);

@@ -27,6 +27,9 @@ struct rn_supervisor {
 
 double rn_supervisor_now_s(void);
 
+/** Begin to listen to signals: before anything is made that has to be removed. False with a message. */
+bool rn_supervisor_init(struct rn_supervisor *s);
+
 /**
  * Start the simulator and wait until it is up. @limit_s: time limit of the whole run, 0 none. Returns 0, or the exit
  * status of a command that ends here, with a message; then only rn_supervisor_fini() is left to do.

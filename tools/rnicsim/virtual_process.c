@@ -86,7 +86,8 @@ static int make_page(struct rn_vprocess *process)
 }
 
 struct rn_vprocess *rn_vprocess_new(pid_t pid, unsigned host, unsigned ordinal,
-				    const struct rn_scenario *scenario, int *error)
+				    const struct rn_scenario *scenario, enum rn_tsc_mode tsc_mode,
+				    int *error)
 {
 	struct rn_vprocess *process = rn_calloc(1, sizeof(*process));
 
@@ -101,6 +102,7 @@ struct rn_vprocess *rn_vprocess_new(pid_t pid, unsigned host, unsigned ordinal,
 		return NULL;
 	}
 	fill(process->page, scenario, host, ordinal);
+	process->page->tsc_mode = tsc_mode;
 	process->ahead_max_ps = farthest_ahead_ps(process->page);
 	return process;
 }
@@ -195,6 +197,7 @@ void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps, 
 	struct rn_time_slot *slot = &process->page->slot[n];
 	struct rn_vthread *thread = &process->thread[n];
 
+	process->has_run = true;
 	thread->life = RN_VTHREAD_HOLDS;
 	thread->granted_ps = now_ps;
 	thread->slept_ns -=

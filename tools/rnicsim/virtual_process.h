@@ -54,6 +54,7 @@ struct rn_vprocess {
 	uint64_t ahead_max_ps; /* so far a thread's clock may be ahead of simulated time */
 	bool is_stranger;      /* it has been seen not to live in virtual time (any more) */
 	bool answered;
+	bool has_run; /* it had the baton */
 	uint64_t answered_ps;
 	struct rn_time_page *page;
 	int page_fd;
@@ -64,7 +65,8 @@ struct rn_vprocess {
 
 /** A process with a time page of its own; NULL with *@error an errno. */
 struct rn_vprocess *rn_vprocess_new(pid_t pid, unsigned host, unsigned ordinal,
-				    const struct rn_scenario *scenario, int *error);
+				    const struct rn_scenario *scenario, enum rn_tsc_mode tsc_mode,
+				    int *error);
 void rn_vprocess_free(struct rn_vprocess *process);
 
 /** Slots that may be in use. */

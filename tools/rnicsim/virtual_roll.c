@@ -55,6 +55,8 @@ static void add(struct rn_virtual *v, struct rn_vprocess *process)
 static void drop(struct rn_virtual *v, struct rn_vprocess *process)
 {
 	RN_ASSERT(rn_virtual_find(v, process->pid) == process);
+	if (process->has_run)
+		rn_tsc_roll_add(&v->tsc, process->page, process->host, process->ordinal);
 	for (unsigned i = 0; i < v->count; i++) {
 		if (v->process[i] != process)
 			continue;
@@ -111,6 +113,7 @@ void rn_virtual_drop_all(struct rn_virtual *v)
 	for (unsigned i = 0; i < v->tops; i++)
 		if (v->top_fd[i] >= 0)
 			close(v->top_fd[i]);
+	v->tops = 0;
 }
 
 static bool is_stranger(const struct rn_virtual *v, struct rn_expected *e)
@@ -281,12 +284,14 @@ static struct rn_vprocess *make_process(struct rn_virtual *v, pid_t pid, uint32_
 					const struct rn_vprocess *old, uint64_t at_ps, int *error)
 {
 	const unsigned ordinal = old ? old->ordinal : v->ordinals[host];
-	struct rn_vprocess *process = rn_vprocess_new(pid, host, ordinal, v->env.scenario, error);
+	struct rn_vprocess *process =
+		rn_vprocess_new(pid, host, ordinal, v->env.scenario, v->env.tsc_mode, error);
 	struct rn_time_slot *slot;
 
 	if (!process)
 		return NULL;
 	slot = &process->page->slot[0];
+	process->has_run = old;
 	slot->tid = (int32_t)pid;
 	slot->until_ps = at_ps;
 	atomic_store(&process->page->used, 1);

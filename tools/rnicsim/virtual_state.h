@@ -8,6 +8,7 @@
 #include "virtual_place.h"
 #include "virtual_process.h"
 #include "virtual_time.h"
+#include "virtual_tsc.h"
 
 #define RN_EXPECTED_MAX 64
 #define RN_TOPS_MAX 64
@@ -70,6 +71,7 @@ struct rn_virtual {
 	pid_t parent; /* supervisor of a run */
 	struct rn_place place;
 	struct rn_virtual_counts counts;
+	struct rn_tsc_roll tsc;
 };
 
 static inline uint64_t rn_virtual_now_ps(const struct rn_virtual *v)

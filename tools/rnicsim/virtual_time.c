@@ -333,6 +333,7 @@ void rn_virtual_serve(struct rn_virtual *v, struct rn_server *server)
 	}
 	take_start(v);
 	release_all(v);
+	rn_virtual_drop_all(v);
 	rn_place_leave(&v->place);
 }
 
@@ -368,6 +369,7 @@ void rn_virtual_free(struct rn_virtual *v)
 		rn_root_complex_set_write_hook(rc, NULL, NULL);
 		rn_root_complex_set_completion_hook(rc, NULL, NULL);
 	}
+	rn_tsc_roll_fini(&v->tsc);
 	free(v->process);
 	free(v->ordinals);
 	free(v->hook);
@@ -385,4 +387,7 @@ void rn_virtual_fill_server_env(struct rn_virtual *v, struct rn_server_env *env)
 void rn_virtual_get_counts(const struct rn_virtual *v, struct rn_virtual_counts *counts)
 {
 	*counts = v->counts;
+	counts->unseen_reads = rn_tsc_roll_unseen(&v->tsc);
+	counts->random_addresses = rn_tsc_roll_random(&v->tsc);
+	counts->tsc = &v->tsc;
 }

@@ -14,6 +14,7 @@
 #include "driver/server.h"
 #include "system/system.h"
 #include "systemc/kernel.h"
+#include "virtual_tsc.h"
 
 /* From the supervisor: a program of the run has been started. The answer is one byte: start the next. */
 struct rn_virtual_start {
@@ -24,6 +25,7 @@ struct rn_virtual_start {
 
 struct rn_virtual_env {
 	const struct rn_scenario *scenario;
+	enum rn_tsc_mode tsc_mode;
 	struct rn_system *system;
 	struct rn_kernel *kernel;
 	struct rn_driver *const *driver;
@@ -44,6 +46,9 @@ struct rn_virtual_counts {
 	uint64_t strangers;	/* programs started by those of the run that did not join */
 	uint64_t interrupted;	/* times the supervisor ended programs */
 	uint64_t late;		/* programs that joined, unexpected, while others ran */
+	uint64_t unseen_reads;	/* processes in which a read of the counter may have gone unseen */
+	uint64_t random_addresses; /* processes with them */
+	const struct rn_tsc_roll *tsc;	/* all of them */
 };
 
 struct rn_virtual;
@@ -60,11 +65,11 @@ void rn_virtual_event(void *arg, pid_t pid);
 /** Run until @must_stop says so. Afterwards no thread waits for the simulator any more. */
 void rn_virtual_serve(struct rn_virtual *virtual, struct rn_server *server);
 
-/** Nothing but configuration and programs had a say in the run. */
+/** Nothing but configuration and programs had a say in the run: all that this rests on was looked at in it. */
 static inline bool rn_virtual_is_repeatable(const struct rn_virtual_counts *counts)
 {
 	return !(counts->outside + counts->outside_looks + counts->strangers + counts->late +
-		 counts->interrupted);
+		 counts->interrupted + counts->unseen_reads + counts->random_addresses);
 }
 
 void rn_virtual_get_counts(const struct rn_virtual *virtual, struct rn_virtual_counts *counts);

@@ -297,20 +297,44 @@ static void enter(const struct search *search, uintptr_t at, uintptr_t to)
 			site->window = 0;
 }
 
-static void look_at_jump(const struct search *search, uintptr_t at)
+static bool is_short_jump(const uint8_t *code)
 {
-	const uint8_t *code = code_at(at);
-	const uintptr_t left = search->end - at;
-	const bool is_long = left >= 6 && code[0] == 0x0f && (code[1] & 0xf0) == 0x80;
-	const unsigned before = is_long ? 2 : 1;
-	int32_t distance;
+	return (code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0 || code[0] == 0xeb;
+}
 
-	if (left >= 2 && ((code[0] & 0xf0) == 0x70 || (code[0] & 0xfc) == 0xe0 || code[0] == 0xeb))
-		enter(search, at, at + 2 + (uintptr_t)(intptr_t)(int8_t)code[1]);
-	if (left < 5 || (!is_long && (code[0] & 0xfe) != 0xe8))
-		return;
-	__builtin_memcpy(&distance, code + before, sizeof(distance));
-	enter(search, at, at + before + 4 + (uintptr_t)(intptr_t)distance);
+/* Bytes before the distance of a jump or call at @code; 0: it is none, or a short one. */
+static unsigned long_jump(const uint8_t *code)
+{
+	if ((code[0] & 0xfe) == 0xe8)
+		return 1;
+	return code[0] == 0x0f && (code[1] & 0xf0) == 0x80 ? 2 : 0;
+}
+
+/* All that looks like a jump, wherever it begins, and leads into one of the functions that have sites. */
+static void look_at_jumps(const struct search *search)
+{
+	const struct rn_tsc_found *found = search->found;
+	const uintptr_t low = found->site[0].function;
+	const uintptr_t bytes = found->site[found->sites - 1].function_end - low;
+
+	for (uintptr_t at = search->start; at + 6 <= search->end; at++) {
+		const uint8_t *code = code_at(at);
+		const unsigned before = long_jump(code);
+		uintptr_t to = at;
+
+		if (is_short_jump(code)) {
+			to += 2 + (uintptr_t)(intptr_t)(int8_t)code[1];
+		} else if (before) {
+			int32_t distance;
+
+			__builtin_memcpy(&distance, code + before, sizeof(distance));
+			to += before + 4 + (uintptr_t)(intptr_t)distance;
+		} else {
+			continue;
+		}
+		if (to - low < bytes)
+			enter(search, at, to);
+	}
 }
 
 static bool has_windows(const struct rn_tsc_found *found)
@@ -319,6 +343,11 @@ static bool has_windows(const struct rn_tsc_found *found)
 		if (found->site[i].window)
 			return true;
 	return false;
+}
+
+bool rn_tsc_looks_like(uintptr_t at, uintptr_t end)
+{
+	return looks_like(code_at(at), end - at);
 }
 
 bool rn_tsc_may_have(uintptr_t start, uintptr_t end)
@@ -337,9 +366,7 @@ bool rn_tsc_find(uintptr_t start, uintptr_t end, const struct rn_elf *elf,
 	     at = next_candidate(at + 1, end))
 		goes_on = take_candidate(&search, at);
 	drop_flow(&search);
-	if (!has_windows(found))
-		return goes_on;
-	for (uintptr_t at = start; at < end; at++)
-		look_at_jump(&search, at);
+	if (has_windows(found))
+		look_at_jumps(&search);
 	return goes_on;
 }

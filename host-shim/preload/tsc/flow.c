@@ -170,8 +170,10 @@ static void follow_run(struct rn_flow *flow, size_t offset)
 	ZydisDecodedInstruction decoded;
 
 	while (offset < flow->bytes && !(flow->marks[offset] & RN_FLOW_LENGTH)) {
-		if (!decode(flow->code + offset, flow->bytes - offset, &decoded))
+		if (!decode(flow->code + offset, flow->bytes - offset, &decoded)) {
+			flow->is_broken = true;
 			return;
+		}
 		flow->marks[offset] |= decoded.length;
 		offset += decoded.length;
 		flow->is_indirect |= is_table_jump(&decoded);

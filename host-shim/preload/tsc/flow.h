@@ -19,6 +19,7 @@ struct rn_flow {
 	uint32_t *todo; /* offsets from where to go on */
 	size_t todos;
 	bool follows_calls;
+	bool is_broken;	  /* flow came to bytes that are no instruction */
 	bool is_indirect; /* a jump goes where a register or a table says */
 };
 

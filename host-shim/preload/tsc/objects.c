@@ -11,6 +11,7 @@
 
 #include "preload/tsc/counter.h"
 #include "preload/tsc/find.h"
+#include "preload/tsc/generated.h"
 #include "preload/tsc/patch.h"
 #include "preload/tsc/raw.h"
 #include "preload/tsc/sites.h"
@@ -38,6 +39,14 @@ void rn_tsc_note(unsigned unseen)
 	tally.unseen |= unseen;
 }
 
+void rn_tsc_count_site(bool is_jump)
+{
+	if (is_jump)
+		tally.jumps++;
+	else
+		tally.illegals++;
+}
+
 /* --- one piece --- */
 
 /* Nobody executes it yet, or nobody else is there. */
@@ -61,8 +70,7 @@ static bool write_site(const struct rn_tsc_site *site, struct rn_tsc_arena *aren
 	rn_tsc_write_ud2(site);
 	if (trampoline)
 		rn_tsc_write_jump(site, trampoline);
-	tally.jumps += trampoline ? 1 : 0;
-	tally.illegals += trampoline ? 0 : 1;
+	rn_tsc_count_site(trampoline);
 	return true;
 }
 
@@ -82,6 +90,13 @@ static bool rewrite(const struct rn_map *map, const struct rn_tsc_found *found, 
 	return is_done;
 }
 
+/* Who generates code may write it anew, in part, and has to find there what it wrote: single instructions change. */
+static void keep_single(struct rn_tsc_found *found)
+{
+	for (size_t i = 0; i < found->sites; i++)
+		found->site[i].window = 0;
+}
+
 static void treat_found(const struct rn_map *map, const struct rn_elf *elf, struct known *piece,
 			bool is_fresh)
 {
@@ -89,6 +104,8 @@ static void treat_found(const struct rn_map *map, const struct rn_elf *elf, stru
 
 	if (!rn_tsc_find(map->start, map->end, elf, &found) || found.undecided)
 		rn_tsc_note(RN_TSC_UNDECODED);
+	if (!elf)
+		keep_single(&found);
 	if (found.sites) {
 		piece->first_site = found.site[0].at;
 		if (!rewrite(map, &found, is_fresh))
@@ -149,7 +166,7 @@ static bool is_exempt(const struct rn_map *map)
 /* A file that was unmapped and mapped again at the same place has its own bytes again. */
 static bool is_still_rewritten(const struct known *piece)
 {
-	return !piece->first_site || ((const uint8_t *)piece->first_site)[1] != 0x31;
+	return !piece->first_site || !rn_tsc_looks_like(piece->first_site, piece->map.end);
 }
 
 static struct known *find_known(const struct rn_map *map)
@@ -201,6 +218,19 @@ static void look_at(const struct rn_map *map, bool is_fresh)
 	treat(map, piece, is_fresh);
 }
 
+/* What is watched elsewhere may lie side by side with what is not. */
+static void look_at_parts(const struct rn_map *map, bool is_fresh)
+{
+	struct rn_map part = *map;
+
+	while (part.start < map->end) {
+		if (!rn_tsc_generated_part(part.start, map->end, &part.end))
+			look_at(&part, is_fresh);
+		part.offset += map->inode ? part.end - part.start : 0;
+		part.start = part.end;
+	}
+}
+
 static void look_at_all(bool is_fresh)
 {
 	struct rn_maps maps;
@@ -214,9 +244,41 @@ static void look_at_all(bool is_fresh)
 		known[i].is_seen = false;
 	while (rn_maps_next(&maps, &map))
 		if ((map.prot & PROT_EXEC) && !is_exempt(&map))
-			look_at(&map, is_fresh);
+			look_at_parts(&map, is_fresh);
 	forget_unseen();
 	rn_maps_fini(&maps);
+}
+
+bool rn_tsc_is_private(uintptr_t start, uintptr_t end)
+{
+	struct rn_maps maps;
+	struct rn_map map;
+	bool is_private = rn_maps_read(&maps);
+
+	while (is_private && rn_maps_next(&maps, &map))
+		if (map.end > start && map.start < end)
+			is_private = !map.is_shared;
+	rn_maps_fini(&maps);
+	return is_private;
+}
+
+void rn_tsc_forget_generated(uintptr_t start, uintptr_t end)
+{
+	for (size_t i = known_count; i-- > 0;)
+		if (!known[i].map.inode && known[i].map.end > start && known[i].map.start < end)
+			known[i] = known[--known_count];
+}
+
+void rn_tsc_restore_generated(uintptr_t start, uintptr_t end)
+{
+	for (size_t i = 0; i < known_count; i++) {
+		const struct rn_map *map = &known[i].map;
+
+		if (map->inode || !known[i].first_site || map->end <= start || map->start >= end)
+			continue;
+		rn_tsc_generated_restore(map->start > start ? map->start : start,
+					 map->end < end ? map->end : end);
+	}
 }
 
 void rn_tsc_look_at_maps(bool is_fresh)

@@ -20,8 +20,20 @@ const struct rn_tsc_tally *rn_tsc_tally(void);
 /** Something that rewriting does not see. */
 void rn_tsc_note(unsigned unseen);
 
+/** A site has been rewritten, by a jump or by ud2. */
+void rn_tsc_count_site(bool is_jump);
+
 /** Rewrite what is new since the last look. @is_fresh: no thread has executed any of that yet. */
 void rn_tsc_look_at_maps(bool is_fresh);
+
+/** Of [@start, @end), which can be written again, what was generated and rewritten is as the program wrote it. */
+void rn_tsc_restore_generated(uintptr_t start, uintptr_t end);
+
+/** What was generated in [@start, @end) may be other code by now. */
+void rn_tsc_forget_generated(uintptr_t start, uintptr_t end);
+
+/** All of [@start, @end) is mapped privately. */
+bool rn_tsc_is_private(uintptr_t start, uintptr_t end);
 
 /** Have the loader tell when it has mapped an object, before anything of it runs. False: it cannot be had. */
 bool rn_tsc_hook_loader(void (*mapped)(void));

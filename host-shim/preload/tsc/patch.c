@@ -30,12 +30,16 @@ static uintptr_t page_down(uintptr_t at)
 
 /* --- room --- */
 
+/* A page on each side keeps it apart from what the program maps. */
 static uint8_t *map_at(uintptr_t at, size_t bytes)
 {
-	const long got = rn_raw_call(SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE,
+	const long got = rn_raw_call(SYS_mmap, (long)at, (long)(bytes + 2 * PAGE_BYTES), PROT_NONE,
 				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
-	return got == (long)at ? (uint8_t *)at : NULL;
+	if (got != (long)at || rn_raw_call(SYS_mprotect, (long)(at + PAGE_BYTES), (long)bytes,
+					   PROT_READ | PROT_WRITE, 0, 0, 0))
+		return NULL;
+	return (uint8_t *)(at + PAGE_BYTES);
 }
 
 /* The nearest gap below the code: what grows (the heap, the system's mappings) does so elsewhere. Else one above. */
@@ -67,13 +71,13 @@ bool rn_tsc_arena_make(struct rn_tsc_arena *arena, uintptr_t start, uintptr_t en
 	arena->bytes = page_down((sites + 1) * RN_TRAMPOLINE_BYTES + PAGE_BYTES - 1);
 	if (!rn_maps_read(&maps))
 		return false;
-	at = find_gap(&maps, start, end, arena->bytes);
+	at = find_gap(&maps, start, end, arena->bytes + 2 * PAGE_BYTES);
 	rn_maps_fini(&maps);
 	arena->at = at ? map_at(at, arena->bytes) : NULL;
 	if (!arena->at || made_count == ARENAS_MAX)
 		return false;
-	made[made_count].start = at;
-	made[made_count++].end = at + arena->bytes;
+	made[made_count].start = (uintptr_t)arena->at;
+	made[made_count++].end = (uintptr_t)arena->at + arena->bytes;
 	memcpy(arena->at, &entry, sizeof(entry));
 	arena->used = RN_TRAMPOLINE_BYTES;
 	return true;

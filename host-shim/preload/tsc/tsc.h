@@ -22,7 +22,12 @@ void rn_tsc_use_trap(void);
 /** A trap has been taken. */
 void rn_tsc_count_trap(void);
 
-/** Memory may have become executable: rewrite what is new. */
-void rn_tsc_look(void);
+/**
+ * The program has mapped [@at, @at + @bytes) with @prot (PROT_ bits), has changed its protection, or has unmapped it: code in
+ * it is rewritten before it can run. @is_private: nobody else writes there.
+ */
+void rn_tsc_mapped(void *at, size_t bytes, int prot, bool is_private);
+void rn_tsc_protected(void *at, size_t bytes, int prot);
+void rn_tsc_unmapped(void *at, size_t bytes);
 
 #endif

@@ -60,7 +60,7 @@
 	X(u32, ack_generation_cycles, 2, 1, 4096, "cycles",                                             \
 	  "request placed to ACK or response queued")                                                   \
 	X(u32, nak_generation_cycles, 2, 1, 10000000, "cycles", "error found to NAK queued")            \
-	X(u32, reply_jobs, 1024, 1, 1048576, "jobs", "ACKs, NAKs and READs waiting to be sent")         \
+	X(u32, reply_jobs, 16384, 1, 1048576, "jobs", "ACKs, NAKs and READs waiting to be sent")        \
 	X(u32, reply_slots, 32, 1, 4096, "packets", "response packets being gathered at once")          \
 	X(u32, reply_quantum_packets, 4, 1, 65536, "packets",                                           \
 	  "response packets of a queue pair in a row")                                                  \

@@ -54,11 +54,12 @@ class KilledPeer(runs.SystemTest):
         requests = [frame for frame in frames if frame.src_mac == runs.mac(1)]
         last_answer = [frame for frame in frames if frame.src_mac == runs.mac(0)][-1]
         last_answer_ns = last_answer.time_ns
-        if last_answer.aeth_kind == RNR_NAK:  # then it waited and sent again, and the timer runs from there
-            last_answer_ns = min(frame.time_ns for frame in requests if frame.time_ns > last_answer_ns)
-        # The first of each burst; the last burst before the silence has been sent once.
+        if last_answer.aeth_kind == RNR_NAK:  # then it waited and sent that one again, and the timer runs from there
+            last_answer_ns = min(frame.time_ns for frame in requests
+                                 if frame.time_ns > last_answer_ns and frame.psn == last_answer.psn)
+        # The first of each burst goes back to what was sent before. A program that is held up posts late, but ahead.
         bursts = [frame for before, frame in zip(requests, requests[1:])
-                  if frame.time_ns > last_answer_ns and frame.time_ns - before.time_ns > TIMEOUT_NS // 2]
+                  if frame.time_ns > last_answer_ns and runs.roce.psn_diff(frame.psn, before.psn) <= 0]
         self.assertEqual(len(bursts), retries, str(result))
         self.assertLessEqual(len({frame.psn for frame in bursts}), 1, f"each time from the same PSN{result}")
         first_packet_ns, error_ns = self.failed_request(result, last_answer_ns)
@@ -175,21 +176,35 @@ class KilledSimulator(serving.ServingTest):
             runs.kill_group(process)
             self.fail(f"no end within {limit_s} s: {process.communicate()[0]}")
 
+    def wait_for_lines(self, process, text, count):
+        """What it has printed when @count lines with @text have come: the programs are as far as that."""
+        said = ""
+        while sum(text in line for line in said.splitlines()) < count:
+            line = process.stdout.readline()
+            self.assertNotEqual(line, "", f"it has ended: {said}")
+            said += line
+        return said
+
+    def wait_for_traffic(self, marker, folder, count=2):
+        """So many programs are there, and frames are on the wire: the capture is written in pieces of a megabyte."""
+        self.wait_for_programs(marker, count)
+        path = os.path.join(folder, "run.pcap")
+        serving.wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "a capture grows", 60)
+
     def wait_for_programs(self, marker, count):
         def there():
             found = [pid for pid in os.listdir("/proc") if pid.isdigit() and marker in runs.command_line(pid)
                      and not runs.command_line(pid).startswith(("sh ", runs.RNICSIM, "/bin/sh"))]
             return len(found) >= count
-        serving.wait_until(there, f"{count} programs with {marker}")
+        serving.wait_until(there, f"{count} programs with {marker}", 60)
 
     def test_run_ends_the_programs_and_says_so(self):
         for program in ("ibv_rc_pingpong -g 0 -n 10000000", "ibv_rc_pingpong -g 0 -e -n 10000000", "ib_write_bw -F -D 60",
                         "ib_send_bw -F -e -n 10000000"):
             with self.subTest(program=program):
                 marker = f"-p {runs.free_port()}"
-                process, simulator, _ = self.begin_run(f"{program} {marker}", f"{program} {marker} localhost", name=marker)
-                self.wait_for_programs(marker, 2)
-                time.sleep(0.3)
+                process, simulator, folder = self.begin_run(f"{program} {marker}", f"{program} {marker} localhost", name=marker)
+                self.wait_for_traffic(marker, folder)
                 os.kill(simulator, signal.SIGKILL)
                 output = self.end_run(process)
                 self.assertEqual(process.returncode, EXIT_SIMULATOR, output)
@@ -202,10 +217,9 @@ class KilledSimulator(serving.ServingTest):
         # exec: the program itself is to get the signal that ends it, not a shell
         command = "exec " + faults_program("orphan").format(port=port)
         process, simulator, _ = self.begin_run(command, command + " localhost")
-        self.wait_for_programs(f"-p {port}", 2)
-        time.sleep(0.5)
+        said = self.wait_for_lines(process, "ready", 2)
         os.kill(simulator, signal.SIGKILL)
-        output = self.end_run(process)
+        output = said + self.end_run(process)
         self.assertEqual(process.returncode, EXIT_SIMULATOR, output)
         for saying in self.SAYINGS:
             self.assertEqual(output.count(saying), 2, f"{saying}: {output}")
@@ -231,9 +245,8 @@ class KilledSimulator(serving.ServingTest):
         """The simulator ends by itself, and the programs notice."""
         marker = f"-p {runs.free_port()}"
         program = f"exec ibv_rc_pingpong -g 0 -n 10000000 {marker}"
-        process, simulator, _ = self.begin_run(program, program + " localhost")
-        self.wait_for_programs(marker, 2)
-        time.sleep(0.3)
+        process, simulator, folder = self.begin_run(program, program + " localhost")
+        self.wait_for_traffic(marker, folder)
         process.kill()
         self.end_run(process)
         serving.wait_until(lambda: serving.name_of(simulator) != "rnicsim-sim", "the simulator has ended")
@@ -244,9 +257,9 @@ class KilledSimulator(serving.ServingTest):
         for count in (10000000, 2000):
             program = f"ibv_rc_pingpong -g 0 -c -n {count} -p {runs.free_port()}"
             commands.append((program, program + " localhost"))
-        dying, simulator, _ = self.begin_run(*commands[0], name="dying")
+        dying, simulator, doomed = self.begin_run(*commands[0], name="dying")
         living, _, folder = self.begin_run(*commands[1], name="living")
-        time.sleep(0.3)
+        self.wait_for_traffic(commands[0][1], doomed, 1)
         os.kill(simulator, signal.SIGKILL)
         self.assertRegex(self.end_run(dying), "the simulator (has )?died")
         output = self.end_run(living, 60)
@@ -258,8 +271,7 @@ class KilledSimulator(serving.ServingTest):
         marker = f"-p {runs.free_port()}"
         program = f"ib_write_bw -F -D 60 {marker}"
         process, _, folder = self.begin_run(program, program + " localhost")
-        self.wait_for_programs(marker, 2)
-        time.sleep(1.5)
+        self.wait_for_traffic(marker, folder)
         process.send_signal(signal.SIGINT)
         output = self.end_run(process)
         self.assertEqual(process.returncode, 128 + signal.SIGINT, output)

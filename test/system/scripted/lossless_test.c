@@ -36,7 +36,7 @@ static void start(unsigned count, uint8_t opcode, uint32_t bytes, uint32_t depth
 			world_flow(&links[i], opcode, bytes, depth, messages);
 
 		spec.stride = 0;
-		spec.interval_ps = WORLD_US;
+		spec.interval_ps = WORLD_US * (1 + count / 16);
 		rn_scripted_flow_start(&flows[i], &spec);
 	}
 }
@@ -112,6 +112,9 @@ START_TEST(no_operation_size_or_number_of_queue_pairs_is_discarded)
 	world_start(&world, NULL);
 	connect(0, 1, count, 4096);
 	for (int size = 0; size < SIZES; size++) {
+		/* All sizes of a thousand queue pairs take minutes. */
+		if (count > 128 && !is_long() && sizes[size] % 128)
+			continue;
 		start(count, opcode, sizes[size], 32, messages_of(sizes[size], count));
 		finish(count);
 	}
@@ -209,7 +212,7 @@ END_TEST
 /* Both ends full, both pausing, all operations: nobody waits for the other for ever. */
 START_TEST(two_slow_hosts_do_not_hold_each_other_back_for_good)
 {
-	static const char *const set[] = {"hosts.*.nic.pcie.lanes=1", NULL};
+	static const char *const set[] = {"hosts.*.nic.transport.rx_packet_cycles=400", NULL};
 	static const unsigned back[] = {1, 0};
 	static const uint8_t all[] = {RN_WQE_RDMA_READ, RN_WQE_SEND, RN_WQE_RDMA_WRITE,
 				      RN_WQE_RDMA_WRITE_IMM};

@@ -1,13 +1,18 @@
 #include <check.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/bits.h"
 #include "base/diag.h"
 #include "base/mem.h"
+#include "base/output.h"
 #include "base/rng.h"
 
 START_TEST(log2_ceil_is_the_smallest_that_holds)
@@ -141,6 +146,146 @@ START_TEST(a_failed_assertion_aborts)
 }
 END_TEST
 
+/* A fresh folder, which the test leaves to be removed by remove_folder(). */
+static void make_folder(char folder[32])
+{
+	strcpy(folder, "/tmp/rnicsim-unit-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static char *read_file(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *text = rn_calloc(1, 256);
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_uint_lt(fread(text, 1, 255, file), 255);
+	fclose(file);
+	return text;
+}
+
+START_TEST(output_keeps_the_errno_of_the_first_failed_write)
+{
+	char *message = NULL;
+	struct rn_output *output = rn_output_open("/dev/full", "a log", &message);
+
+	ck_assert_ptr_nonnull(output);
+	for (unsigned i = 0; i < 1000000; i++)
+		fputs("text\n", rn_output_stream(output));
+	errno = EINVAL;
+	ck_assert_int_eq(rn_output_close(output, &message), ENOSPC);
+	ck_assert_str_eq(message, "/dev/full: cannot write a log: No space left on device");
+	free(message);
+}
+END_TEST
+
+START_TEST(output_beyond_the_limit_of_a_file_is_an_error)
+{
+	const struct rlimit limit = {4096, 4096};
+	char folder[32], *message = NULL;
+	struct rn_output *output;
+	char *path;
+
+	make_folder(folder);
+	path = rn_asprintf("%s/file", folder);
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	output = rn_output_open(path, "a log", &message);
+	for (unsigned i = 0; i < 4097; i++)
+		fputc('x', rn_output_stream(output));
+	ck_assert_int_eq(rn_output_close(output, NULL), EFBIG);
+	unlink(path);
+	rmdir(folder);
+	free(path);
+}
+END_TEST
+
+START_TEST(output_that_cannot_be_opened_says_why)
+{
+	char *message = NULL;
+
+	ck_assert_ptr_null(rn_output_open("/no/such/file", "a log", &message));
+	ck_assert_str_eq(message, "/no/such/file: cannot write a log: No such file or directory");
+	free(message);
+}
+END_TEST
+
+static void write_whole(const char *path, const char *text, bool keep)
+{
+	char *message = NULL;
+	struct rn_whole_file *file = rn_whole_file_new(path, "a report", &message);
+	FILE *stream;
+
+	ck_assert_ptr_nonnull(file);
+	stream = fopen(rn_whole_file_path(file), "w");
+	fputs(text, stream);
+	fclose(stream);
+	ck_assert_int_eq(rn_whole_file_finish(file, keep, &message), 0);
+	ck_assert_ptr_null(message);
+}
+
+START_TEST(whole_file_is_put_in_its_place_or_forgotten)
+{
+	char folder[32], *path, *text;
+	struct stat st;
+
+	make_folder(folder);
+	path = rn_asprintf("%s/file", folder);
+	write_whole(path, "first", true);
+	write_whole(path, "second", false);
+	text = read_file(path);
+	ck_assert_str_eq(text, "first");
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0400, 0400);
+	free(text);
+	unlink(path);
+	ck_assert_int_eq(rmdir(folder), 0); /* nothing else is left there */
+	free(path);
+}
+END_TEST
+
+START_TEST(whole_file_leaves_links_and_devices_what_they_are)
+{
+	char folder[32], *link, *target, *text;
+	struct stat st;
+
+	make_folder(folder);
+	link = rn_asprintf("%s/link", folder);
+	target = rn_asprintf("%s/target", folder);
+	ck_assert_int_eq(symlink("target", link), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		write_whole(link, i ? "again" : "once", true);
+		ck_assert_int_eq(lstat(link, &st), 0);
+		ck_assert(S_ISLNK(st.st_mode));
+		text = read_file(target);
+		ck_assert_str_eq(text, i ? "again" : "once");
+		free(text);
+	}
+	write_whole("/dev/null", "text", true);
+	ck_assert_int_eq(stat("/dev/null", &st), 0);
+	ck_assert(S_ISCHR(st.st_mode));
+	unlink(link);
+	unlink(target);
+	ck_assert_int_eq(rmdir(folder), 0);
+	free(link);
+	free(target);
+}
+END_TEST
+
+START_TEST(whole_file_on_a_full_device_is_an_error)
+{
+	char *message = NULL;
+	struct rn_whole_file *file = rn_whole_file_new("/dev/full", "a report", &message);
+	FILE *stream = fopen(rn_whole_file_path(file), "w");
+
+	fputs("text", stream);
+	fclose(stream);
+	ck_assert_int_eq(rn_whole_file_finish(file, true, &message), ENOSPC);
+	ck_assert_str_eq(message, "/dev/full: cannot write a report: No space left on device");
+	free(message);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("base");
@@ -153,6 +298,12 @@ int main(void)
 	tcase_add_test(tcase, below_is_uniform_and_below_its_bound);
 	tcase_add_test(tcase, diagnostics_are_kept_in_order_with_their_position);
 	tcase_add_test(tcase, memory_is_zeroed_and_strings_are_copied);
+	tcase_add_test(tcase, output_keeps_the_errno_of_the_first_failed_write);
+	tcase_add_test(tcase, output_beyond_the_limit_of_a_file_is_an_error);
+	tcase_add_test(tcase, output_that_cannot_be_opened_says_why);
+	tcase_add_test(tcase, whole_file_is_put_in_its_place_or_forgotten);
+	tcase_add_test(tcase, whole_file_leaves_links_and_devices_what_they_are);
+	tcase_add_test(tcase, whole_file_on_a_full_device_is_an_error);
 	tcase_add_exit_test(tcase, an_impossible_size_ends_the_simulator, EXIT_FAILURE);
 	tcase_add_test_raise_signal(tcase, a_failed_assertion_aborts, SIGABRT);
 
