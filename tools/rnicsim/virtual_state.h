@@ -70,6 +70,7 @@ struct rn_virtual {
 	unsigned spinner_n;
 	pid_t parent; /* supervisor of a run */
 	struct rn_place place;
+	uint64_t looked_ns; /* wall clock of the last look at what comes by system calls */
 	struct rn_virtual_counts counts;
 	struct rn_tsc_roll tsc;
 };
