@@ -45,6 +45,8 @@ static void leave_outside(struct rn_virtual *v, struct rn_vprocess *process, uns
 		note_stranger(v, process);
 	thread->was_outside = true;
 	thread->outside_ps = rn_virtual_now_ps(v);
+	thread->is_released = true;
+	rn_place_release_thread(&v->place, process, rn_vthread_tid(process, n));
 	rn_task_watch_start(&thread->watch);
 	v->counts.outside++;
 	v->outside++;
