@@ -368,6 +368,15 @@ static bool has_windows(const struct rn_tsc_found *found)
 	return false;
 }
 
+size_t rn_tsc_count_like(uintptr_t start, uintptr_t end)
+{
+	size_t count = 0;
+
+	for (uintptr_t at = next_candidate(start, end); at; at = next_candidate(at + 1, end))
+		count++;
+	return count;
+}
+
 bool rn_tsc_looks_like(uintptr_t at, uintptr_t end)
 {
 	return looks_like(code_at(at), end - at);
