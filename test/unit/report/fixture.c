@@ -66,6 +66,12 @@ uint64_t rn_system_captured(const struct rn_system *system)
 	return 77;
 }
 
+const char *rn_driver_program_without_grh(const struct rn_driver *driver)
+{
+	(void)driver;
+	return "";
+}
+
 void rn_driver_get_usage(const struct rn_driver *driver, struct rn_driver_usage *usage)
 {
 	(void)driver;

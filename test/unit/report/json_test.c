@@ -9,6 +9,7 @@
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "report_file.h"
 #include "unit/report/fixture.h"
 #include "run_suite.h"
 
