@@ -140,9 +140,12 @@ static bool bring_up(struct simulator *s, const char *dir)
 	while (s->ready < s->scenario->hosts && rn_sim_next_ps(s->sim) < BRING_UP_LIMIT_PS &&
 	       !rn_cosim_has_failed(s->cosim))
 		rn_kernel_run(s->kernel, rn_sim_next_ps(s->sim), SLICE_WAKES);
-	if (s->ready < s->scenario->hosts || s->bring_up_error) {
+	if (rn_cosim_has_failed(s->cosim)) {
+		/* It has said why. */
+	} else if (s->ready < s->scenario->hosts || s->bring_up_error) {
 		fprintf(stderr, "rnicsim: a NIC did not come up: %s\n",
 			strerror(s->bring_up_error ? s->bring_up_error : ETIMEDOUT));
+		rn_cosim_print_sleepers(s->cosim);
 	} else {
 		env.path = path;
 		if (s->virtual)

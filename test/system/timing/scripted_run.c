@@ -251,8 +251,11 @@ static void write_report(struct run *run)
 		.measured_from_ps = run->cleared_ps,
 		.end_ps = rn_sim_now_ps(run->world.sim),
 	};
-	struct rn_report_file *file = rn_report_file_new(options->report);
+	struct rn_report_file *file;
 
+	if (!options->report)
+		return;
+	file = rn_report_file_new(options->report);
 	if (!file || !rn_report_write_json(file, &outcome))
 		exit(1);
 }

@@ -216,5 +216,39 @@ class Flags(Odd):
         self.assertGreater(virtual["unproved"], 0)
 
 
+class Processors(Odd):
+    """A run keeps to one processor, and its programs must not see that."""
+
+    def where_it_may_run(self, *before):
+        result = self.run_virtual(" ".join([*before, "grep Cpus_allowed_list: /proc/self/status"]), capture=False)
+        return re.search(r"Cpus_allowed_list:\s*(\S+)$", result.output, flags=re.M)[1]
+
+    def test_programs_see_and_set_those_that_they_have(self):
+        count = len(os.sched_getaffinity(0))
+        result = self.run_virtual(f"PROCESSORS={count} exec {runs.program('odd_programs')} processors", capture=False)
+        self.assert_output(result, r"^\[host0\] processors: as it should be$")
+        self.assert_deterministic(result)
+
+    def test_programs_that_do_not_join_have_all_of_them(self):
+        """A statically linked program: its processors are those of whoever started the run."""
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("one processor")
+        result = self.run_virtual(f"{runs.program('unattached')} processors", capture=False)
+        self.assert_output(result, rf"^\[host0\] {len(os.sched_getaffinity(0))} processors$")
+
+    def test_threads_of_a_run_share_one(self):
+        self.assertRegex(self.where_it_may_run(), r"^\d+$")
+
+    def test_a_waiting_pair_gets_the_baton_four_times_a_round_trip(self):
+        """Two completions a side; a first empty poll that nothing can come before needs no turn."""
+        grants = []
+        for count in (500, 1500):
+            command = f"ibv_rc_pingpong -n {count}"
+            result = self.run_virtual(command, command + " localhost", capture=False)
+            self.assert_deterministic(result)
+            grants.append(result.report["run"]["virtual_time"]["grants"])
+        self.assertLess((grants[1] - grants[0]) / 1000, 5, str(grants))
+
+
 if __name__ == "__main__":
     main()

@@ -118,7 +118,10 @@ struct fixture *fixture_new(unsigned hosts)
 	fixture->scenario.fabric.link_mbps = 100000;
 	for (unsigned i = 0; i < hosts; i++)
 		set_host(&fixture->host[i]);
+	static struct rn_driver *const drivers[64];
+
 	fixture->outcome = (struct rn_outcome){
+		.driver = drivers,
 		.options = &fixture->options,
 		.system = new_system(&fixture->scenario),
 		.measured_from_ps = 1000000000,
