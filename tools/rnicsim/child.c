@@ -16,6 +16,7 @@
 #include "exit_status.h"
 #include "signals.h"
 #include "simulator.h"
+#include "virtual_time.h"
 
 /* Every connection of a program takes several. */
 static void allow_many_descriptors(void)
@@ -153,6 +154,14 @@ void rn_child_reap(struct rn_child *child)
 		return;
 	child->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	close_fd(&child->pidfd);
+}
+
+void rn_child_tell_end(struct rn_child *child)
+{
+	const struct rn_virtual_start told = {.pid = 0};
+
+	if (child->start_fd >= 0)
+		send(child->start_fd, &told, sizeof(told), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* The byte tells it from a supervisor that has died. */

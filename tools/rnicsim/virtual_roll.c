@@ -380,6 +380,8 @@ static bool has_become_stranger(const struct rn_vprocess *process)
 
 void rn_virtual_bury_dead(struct rn_virtual *v)
 {
+	bool dropped = false;
+
 	for (unsigned i = v->count; i-- > 0;) {
 		struct rn_vprocess *process = v->process[i];
 		struct pollfd fd = {.fd = process->pidfd, .events = POLLIN};
@@ -390,9 +392,13 @@ void rn_virtual_bury_dead(struct rn_virtual *v)
 			!v->is_over && !v->counts.interrupted && has_become_stranger(process);
 		rn_virtual_act(v, running_ps(v, process));
 		drop(v, process);
+		dropped = true;
 		/* Its connections to the driver end at the same simulated time. */
 		rn_virtual_serve_sockets(v);
 		/* Who attached there has changed the places of all. */
 		i = v->count;
 	}
+	/* It may have been the last that is waited for: before time passes. */
+	if (dropped)
+		rn_virtual_look_at_tops(v);
 }

@@ -12,6 +12,7 @@ import time
 import unittest
 
 from circumstances import RepeatTest, load, main, runs
+import serving
 
 SEGV = 139  # what a shell says of a program that SIGSEGV has ended
 # Wall seconds for something that takes simulated seconds: starting programs on a loaded machine, no more.
@@ -134,9 +135,11 @@ class Ends(Odd):
         self.assert_deterministic(result)
 
     def test_interrupted_run_says_so(self):
-        process = self.begin(self.arguments("ib_send_bw -F -n 10000000", "ib_send_bw -F -n 10000000 localhost", capture=False),
+        command = f"ib_send_bw -F -n 10000000 -p {runs.free_port()}"
+        process = self.begin(self.arguments(command, command + " localhost", capture=False),
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        time.sleep(1)
+        serving.wait_until(lambda: sum(runs.command_line(pid).startswith(command) for pid in os.listdir("/proc") if pid.isdigit()) == 2,
+                           "both programs run", 60)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=SOON_S)
         with open(os.path.join(self.folder, "run.json"), encoding="utf-8") as stream:

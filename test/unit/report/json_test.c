@@ -10,6 +10,7 @@
 #include "report_file.h"
 #include "base/bits.h"
 #include "base/mem.h"
+#include "report_file.h"
 #include "unit/report/fixture.h"
 #include "run_suite.h"
 
