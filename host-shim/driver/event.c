@@ -246,20 +246,19 @@ void rn_event_forget_cq(struct rn_cq_object *cq)
 		cq->comp_held = 0;
 		/* The pipe is gone through only for those that may be in it. */
 		if (cq->comp_events)
-			cq->comp_events -=
-				rn_outlet_take_back(&cq->channel->outlet, is_of_cq, cq);
+			cq->comp_events -= rn_outlet_take_back(&cq->channel->outlet, is_of_cq, cq);
 		flush_channel(&cq->channel->outlet);
 	}
 	if (cq->async_events)
-		cq->async_events -= forget_async(&cq->client->async, cq->cookie, EVENT_CQ_ERR,
-						 cq->cqn);
+		cq->async_events -=
+			forget_async(&cq->client->async, cq->cookie, EVENT_CQ_ERR, cq->cqn);
 }
 
 void rn_event_forget_qp(struct rn_qp_object *qp)
 {
 	if (qp->async_events)
-		qp->async_events -= forget_async(&qp->client->async, qp->cookie,
-						 EVENT_QP_ACCESS_ERR, qp->qpn);
+		qp->async_events -=
+			forget_async(&qp->client->async, qp->cookie, EVENT_QP_ACCESS_ERR, qp->qpn);
 }
 
 /* --- asynchronous events --- */
