@@ -24,7 +24,8 @@ static const struct argp_option option_rows[] = {
 	{"host", OPT_HOST, "N", 0, "host to run on, from 0 (required)", 0},
 	{"name", OPT_NAME, "NAME", 0, "name that serve was given (default: default)", 0},
 	{"tsc", OPT_TSC, "MODE", 0,
-	 "how reads of the processor's counter are caught: auto, trap, rewrite (default: as serve was told)", 0},
+	 "how reads of the processor's counter are caught: auto, trap, rewrite (default: as serve was told)",
+	 0},
 	{0},
 };
 

@@ -321,8 +321,8 @@ static json_t *unseen_json(uint32_t unseen)
 static json_t *process_json(const struct rn_tsc_record *record)
 {
 	return json_pack("{s:I, s:I, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:o, s:b}", "host",
-			 (json_int_t)record->host, "process", (json_int_t)record->ordinal, "rewrite",
-			 (record->force & RN_TSC_REWRITE) != 0, "trap",
+			 (json_int_t)record->host, "process", (json_int_t)record->ordinal,
+			 "rewrite", (record->force & RN_TSC_REWRITE) != 0, "trap",
 			 (record->force & RN_TSC_TRAP) != 0, "trap_works",
 			 (record->force & RN_TSC_TRAP_WORKS) != 0, "fixed_addresses",
 			 (record->force & RN_TSC_FIXED_ADDRESSES) != 0, "jumps",
@@ -351,8 +351,7 @@ static json_t *virtual_json(const struct rn_outcome *outcome)
 			 "address_randomisation", counts->random_addresses != 0, "machine_lacks",
 			 lacking, "grants", (json_int_t)counts->grants, "outside",
 			 (json_int_t)counts->outside, "unproved", (json_int_t)counts->unproved,
-			 "outside_looks",
-			 (json_int_t)counts->outside_looks, "strangers",
+			 "outside_looks", (json_int_t)counts->outside_looks, "strangers",
 			 (json_int_t)counts->strangers, "late", (json_int_t)counts->late,
 			 "interrupted", (json_int_t)counts->interrupted, "unseen_reads",
 			 (json_int_t)counts->unseen_reads, "random_addresses",

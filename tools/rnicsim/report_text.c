@@ -312,7 +312,8 @@ static void print_virtual(const struct rn_outcome *outcome)
 		{counts->interrupted, "the programs were ended by the wall clock or by a signal"},
 		{counts->unseen_reads,
 		 "processes in which a read of the processor's counter may have gone unseen"},
-		{counts->random_addresses, "processes whose addresses are random: the system does not switch that off"},
+		{counts->random_addresses,
+		 "processes whose addresses are random: the system does not switch that off"},
 	};
 
 	if (outcome->options->lacking)

@@ -23,7 +23,8 @@
 #define SPIN_BELOW_NS 300000u
 #define SPIN_TRIES_LONG 20000
 #define SPIN_TRIES_SHORT 500
-#define AHEAD_PS 1000000000000u /* 1 s, and so many of the dearest call: a list of work requests is one charge */
+#define AHEAD_PS                                                                                   \
+	1000000000000u /* 1 s, and so many of the dearest call: a list of work requests is one charge */
 #define AHEAD_CALLS 65536u
 /* Who has got the baton so often and let no virtual time pass is taken along by so much: others get their turn. */
 #define STALLS_MAX 10000u

@@ -381,8 +381,8 @@ void rn_virtual_bury_dead(struct rn_virtual *v)
 
 		if (poll(&fd, 1, 0) <= 0)
 			continue;
-		v->counts.strangers += !v->is_over && !v->counts.interrupted &&
-				       has_become_stranger(process);
+		v->counts.strangers +=
+			!v->is_over && !v->counts.interrupted && has_become_stranger(process);
 		rn_virtual_act(v, running_ps(v, process));
 		drop(v, process);
 		/* Its connections to the driver end at the same simulated time. */

@@ -58,9 +58,9 @@ struct rn_virtual {
 	enum rn_start_phase phase;
 	bool more;
 	uint64_t settle_from_ps;
-	uint64_t signalled_ps;	    /* a signal was sent; RN_TIME_NEVER: none */
-	uint64_t acted_ns;	    /* wall clock of the last look for what comes unannounced */
-	unsigned outside;	    /* threads */
+	uint64_t signalled_ps; /* a signal was sent; RN_TIME_NEVER: none */
+	uint64_t acted_ns;     /* wall clock of the last look for what comes unannounced */
+	unsigned outside;      /* threads */
 	uint64_t opened_ns,
 		opened_ps; /* wall clock and simulated time at which programs could join */
 	struct rn_holder holder;

@@ -27,7 +27,8 @@ int main(int argc, char **argv)
 	call = seccomp_syscall_resolve_name(argv[2]);
 	if (call == __NR_SCMP_ERROR)
 		return end("there is no such call");
-	if (seccomp_rule_add(filter, SCMP_ACT_ERRNO((uint16_t)atoi(argv[1])), call, (unsigned)has_argument,
+	if (seccomp_rule_add(filter, SCMP_ACT_ERRNO((uint16_t)atoi(argv[1])), call,
+			     (unsigned)has_argument,
 			     SCMP_A0(SCMP_CMP_EQ, has_argument ? strtoull(argv[3], NULL, 0) : 0)) ||
 	    seccomp_load(filter))
 		return end("the filter is refused");
