@@ -4,13 +4,8 @@ find_program(RN_VERILATOR verilator REQUIRED)
 execute_process(COMMAND ${RN_VERILATOR} --getenv VERILATOR_ROOT OUTPUT_VARIABLE RN_VERILATOR_ROOT
 	OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 
-# The assertions of rtl/common/rn_assert.svh are always in; this is for assert statements.
-option(RN_RTL_ASSERT "Verilate rnicsim's blocks with --assert (on in Debug builds)" OFF)
-if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-	set(RN_RTL_ASSERT_NOW ON)
-else()
-	set(RN_RTL_ASSERT_NOW ${RN_RTL_ASSERT})
-endif()
+# rtl and lockstep stop at a failed one; without them they are a little faster.
+option(RN_RTL_ASSERT "Verilate rnicsim's blocks with their assertions" ON)
 
 set(RN_RTL_INCLUDE_DIRS "${PROJECT_SOURCE_DIR}/rtl/gen" "${PROJECT_SOURCE_DIR}/rtl/common")
 set(RN_RTL_PACKAGES "${PROJECT_SOURCE_DIR}/rtl/gen/rn_hw_pkg.sv" "${PROJECT_SOURCE_DIR}/rtl/gen/rn_msg_pkg.sv")
@@ -27,14 +22,26 @@ find_package(ZLIB REQUIRED)
 target_link_libraries(rn_verilated PUBLIC ZLIB::ZLIB Threads::Threads)
 
 # rn_verilate(target TOP module PREFIX class SOURCES file... [PARAMS Name=value...] [DEFINES NAME...] [ASSERT]
-# [FAULTS] [COVERAGE]): the static library of a Verilated module, with class PREFIX in PREFIX.h.
+# [COVERAGE]): the static library of a Verilated module, with class PREFIX in PREFIX.h, and in PREFIX_rtl.h
+# the width of every port and a digest of the sources. All three are outputs of one step: whoever includes a header is
+# compiled again when the module changes. The step depends on every file that Verilator reads.
 function(rn_verilate target)
-	cmake_parse_arguments(PARSE_ARGV 1 arg "ASSERT;FAULTS;COVERAGE" "TOP;PREFIX" "SOURCES;PARAMS;DEFINES")
+	cmake_parse_arguments(PARSE_ARGV 1 arg "ASSERT;COVERAGE" "TOP;PREFIX" "SOURCES;PARAMS;DEFINES")
 	set(dir "${CMAKE_CURRENT_BINARY_DIR}/${target}.verilated")
 	set(library "${dir}/${arg_PREFIX}__ALL.a")
-	set(options --cc -O3 --x-assign fast --x-initial fast --trace-fst --trace-structs --top-module ${arg_TOP}
-		--prefix ${arg_PREFIX} --Mdir "${dir}" -Wno-fatal)
-	foreach(folder ${RN_RTL_INCLUDE_DIRS})
+	set(header "${dir}/${arg_PREFIX}.h")
+	set(about "${dir}/${arg_PREFIX}_rtl.h")
+	# What a register holds before its reset is drawn at run time (VerilatedContext::randReset). Memories are in
+	# waveforms up to 1024 rows.
+	set(options --cc -O3 --x-assign fast --x-initial unique --trace-fst --trace-structs --trace-max-array 1024
+		--trace-max-width 4096 --top-module ${arg_TOP} --prefix ${arg_PREFIX} --Mdir "${dir}" -Wno-fatal)
+	set(folders ${RN_RTL_INCLUDE_DIRS})
+	foreach(source ${arg_SOURCES})
+		get_filename_component(folder "${source}" DIRECTORY)
+		list(APPEND folders "${folder}")
+	endforeach()
+	list(REMOVE_DUPLICATES folders)
+	foreach(folder ${folders})
 		list(APPEND options "-I${folder}")
 	endforeach()
 	foreach(param ${arg_PARAMS})
@@ -48,9 +55,6 @@ function(rn_verilate target)
 	else()
 		list(APPEND options +define+RN_NO_ASSERT)
 	endif()
-	if(arg_FAULTS)
-		list(APPEND options +define+RN_FAULTS)
-	endif()
 	# The two do not go together; coverage is for benches, which need no checkpoints.
 	if(arg_COVERAGE)
 		list(APPEND options --coverage)
@@ -62,15 +66,17 @@ function(rn_verilate target)
 		# Generated code shifts and subtracts as hardware does; only addresses are of interest.
 		string(APPEND flags " -fsanitize=address -fno-omit-frame-pointer")
 	endif()
-	file(GLOB headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/rtl/common/*.svh")
-	add_custom_command(OUTPUT "${library}"
+	set(build "${PROJECT_SOURCE_DIR}/tools/cosim/build_verilated")
+	set(describe "${PROJECT_SOURCE_DIR}/tools/cosim/describe_rtl")
+	add_custom_command(OUTPUT "${library}" "${header}" "${about}"
 		COMMAND ${CMAKE_COMMAND} -E rm -rf "${dir}"
 		COMMAND ${RN_VERILATOR} ${options} ${RN_RTL_WAIVERS} ${RN_RTL_PACKAGES} ${arg_SOURCES}
-		COMMAND make -s -C "${dir}" -f ${arg_PREFIX}.mk ${arg_PREFIX}__ALL.a
-			"OPT_FAST=-O2 ${flags}" "OPT_SLOW=-O1 ${flags}" "OPT_GLOBAL=-O2 ${flags}" "CXX=${CMAKE_CXX_COMPILER}"
-		DEPENDS ${arg_SOURCES} ${RN_RTL_PACKAGES} ${RN_RTL_WAIVERS} ${headers}
+		COMMAND ${RN_PYTHON} "${describe}" "${header}" "${about}" ${arg_SOURCES}
+		COMMAND "${build}" "${dir}" ${arg_PREFIX} "${CMAKE_CXX_COMPILER}" "${flags}" ${CMAKE_CXX_COMPILER_LAUNCHER}
+		DEPENDS ${arg_SOURCES} ${RN_RTL_PACKAGES} ${RN_RTL_WAIVERS} "${describe}" "${build}"
+		DEPFILE "${dir}/${arg_PREFIX}__ver.d"
 		COMMENT "Verilating ${target}" VERBATIM)
-	add_custom_target(${target}_verilated DEPENDS "${library}")
+	add_custom_target(${target}_verilated DEPENDS "${library}" "${header}" "${about}")
 	add_library(${target} STATIC IMPORTED GLOBAL)
 	add_dependencies(${target} ${target}_verilated)
 	file(MAKE_DIRECTORY "${dir}")

@@ -100,6 +100,12 @@ void rn_root_complex_set_write_hook(struct rn_root_complex *rc, void (*fn)(void 
 void rn_root_complex_set_completion_hook(struct rn_root_complex *rc,
 					 void (*fn)(void *arg, uint64_t pa), void *arg);
 
+/**
+ * A time before which no CQE becomes visible in host memory, whatever happens from now on: those on their way become so in order,
+ * and one that the NIC has not sent yet has to cross link and memory system. Exact for the former.
+ */
+uint64_t rn_root_complex_quiet_ps(struct rn_root_complex *rc);
+
 struct rn_host_memory *rn_root_complex_memory(struct rn_root_complex *rc);
 
 #endif

@@ -90,6 +90,7 @@ struct rn_root_complex {
 	uint64_t write_accounted_ps; /* of its busy time */
 	struct rn_ring writes;	     /* struct rn_root_write, in order of arrival */
 	struct rn_ring flushes;	     /* uint64_t: when writes must be done */
+	struct rn_ring completions;  /* uint64_t: when CQEs among them become visible */
 	uint64_t visible_ps;	     /* of the last write that arrived */
 	struct rn_ring interrupts;   /* struct rn_root_interrupt */
 

@@ -3,7 +3,6 @@
 // the fifo for its latency, and is carried out in one cycle unless the port behind is busy.
 
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_doorbell #(
   parameter int unsigned FifoEntries = 64,
@@ -61,8 +60,6 @@ module rn_doorbell #(
   output logic [31:0]                    wake_o
 );
 
-  `RN_FAULT_DECL
-
   localparam int unsigned CountWidth = $clog2(FifoEntries + 1);
   localparam int unsigned PageWidth = rn_doorbell_pkg::PageWidth;
   localparam int unsigned QpnWidth = rn_doorbell_pkg::QpnWidth;
@@ -104,7 +101,7 @@ module rn_doorbell #(
   logic [31:0] decode_wake, read_wake, earlier_wake;
 
   // A place freed in this cycle is used in the next.
-  assign is_interval_over = cycle_i >= next_take_cycle_q + 64'(`RN_FAULT(19));
+  assign is_interval_over = cycle_i >= next_take_cycle_q;
   assign mmio_write_ready_o = !is_full && is_interval_over;
   assign takes = mmio_write_valid_i && mmio_write_ready_o;
   assign next_take_cycle_d = takes ? cycle_i + 64'(IntervalCycles) : next_take_cycle_q;
@@ -130,7 +127,7 @@ module rn_doorbell #(
     .count_o           (held_count)
   );
 
-  assign is_ready = !is_empty && cycle_i >= held_ready_cycle + 64'(`RN_FAULT(10));
+  assign is_ready = !is_empty && cycle_i >= held_ready_cycle;
   assign is_sq = is_ready && held.kind == rn_doorbell_pkg::KIND_SQ_DOORBELL;
   assign is_arm = is_ready && held.kind == rn_doorbell_pkg::KIND_CQ_ARM;
   assign is_kick = is_ready && held.kind == rn_doorbell_pkg::KIND_RQ_KICK;
@@ -142,7 +139,7 @@ module rn_doorbell #(
 
   always_comb begin
     decodes = is_ready;
-    if (wants_ring) decodes = ring_done || (`RN_FAULT(21) && is_sq);
+    if (wants_ring) decodes = ring_done;
     else if (is_arm) decodes = cq_ring_ready_i;
     else if (is_kick) decodes = kick_done || kick_refused;
   end
@@ -173,11 +170,9 @@ module rn_doorbell #(
   );
 
   // Send queue rings.
-  assign wants_ring = (is_sq && !(`RN_FAULT(1) && held.data[35:32] == 4'hf)) ||
-                      blueflame_wants_ring;
-  assign ring_qpn = !is_sq ? blueflame_qpn : `RN_FAULT(30) ? QpnWidth'(number[3:0]) : number;
-  assign ring_page = is_sq ? held.page ^ PageWidth'(`RN_FAULT(3))
-                           : blueflame_page ^ PageWidth'(`RN_FAULT(26));
+  assign wants_ring = is_sq || blueflame_wants_ring;
+  assign ring_qpn = is_sq ? number : blueflame_qpn;
+  assign ring_page = is_sq ? held.page : blueflame_page;
   assign ring_pi = is_sq ? held.data[32+:PiWidth] : blueflame_pi;
 
   if (Recover != 0) begin : gen_keep_rings
@@ -216,26 +211,25 @@ module rn_doorbell #(
 
   assign sq_ring_o.qpn = 32'(sq_qpn);
   assign sq_ring_o.uar_page = 32'(sq_page);
-  assign sq_ring_o.pi = `RN_FAULT(4) ? sq_pi & 16'h00ff : sq_pi;
+  assign sq_ring_o.pi = sq_pi;
 
   // BlueFlame data goes with its ring or not at all.
   assign offers_wqe = has_wqe && ring_done;
   assign blueflame_valid_o = offers_wqe;
-  assign blueflame_o.qpn = 32'(blueflame_qpn) ^ 32'(`RN_FAULT(18));
+  assign blueflame_o.qpn = 32'(blueflame_qpn);
   assign blueflame_o.uar_page = 32'(blueflame_page);
-  assign blueflame_o.wqe_idx = wqe_idx + PiWidth'(`RN_FAULT(27));
-  assign blueflame_o.bytes = {7'd0, wqe_pieces + 3'(`RN_FAULT(7)), 6'd0};
+  assign blueflame_o.wqe_idx = wqe_idx;
+  assign blueflame_o.bytes = {7'd0, wqe_pieces, 6'd0};
   assign blueflame_o.buf_idx = '0;
 
   // Completion queue arms.
   assign cq_ring_valid_o = is_arm;
   assign arm_ci = held.data[32+:24];
-  assign cq_ring_o.cqn = `RN_FAULT(2) ? 32'(arm_ci) : 32'(number);
-  assign cq_ring_o.uar_page = 32'(held.page) ^ 32'(`RN_FAULT(28));
-  assign cq_ring_o.ci = `RN_FAULT(2) ? 32'(number) :
-                        `RN_FAULT(16) ? 32'(arm_ci[3:0]) : 32'(arm_ci);
+  assign cq_ring_o.cqn = 32'(number);
+  assign cq_ring_o.uar_page = 32'(held.page);
+  assign cq_ring_o.ci = 32'(arm_ci);
   assign cq_ring_o.solicited = 8'(held.data[24]);
-  assign cq_ring_o.sn = `RN_FAULT(9) ? '0 : 8'(held.data[28+:2]);
+  assign cq_ring_o.sn = 8'(held.data[28+:2]);
 
   // Receive queue kicks.
   rn_doorbell_kept #(
@@ -270,21 +264,18 @@ module rn_doorbell #(
     if (is_ready) begin
       unique case (held.kind)
         rn_doorbell_pkg::KIND_CMD_BASE:    cmd_base_d = held.data[63:0];
-        rn_doorbell_pkg::KIND_CMD_BASE_LO: begin
-          if (!`RN_FAULT(11)) cmd_base_d[31:0] = held.data[31:0];
-        end
+        rn_doorbell_pkg::KIND_CMD_BASE_LO: cmd_base_d[31:0] = held.data[31:0];
         rn_doorbell_pkg::KIND_CMD_BASE_HI: cmd_base_d[63:32] = held.data[31:0];
         default:                           cmd_base_d = cmd_base_q;
       endcase
     end
   end
 
-  assign command = is_command && !(`RN_FAULT(25) && has_command_q) ?
-      {cmd_base_q, `RN_FAULT(17) ? 32'(held.data[3:0]) : held.data[31:0]} : command_q;
+  assign command = is_command ? {cmd_base_q, held.data[31:0]} : command_q;
   assign cmd_ring_valid_o = is_command || has_command_q;
   assign cmd_ring_o = command;
   assign sends_command = cmd_ring_valid_o && cmd_ring_ready_i;
-  assign has_command_d = cmd_ring_valid_o && (!cmd_ring_ready_i || (`RN_FAULT(14) && is_command));
+  assign has_command_d = cmd_ring_valid_o && !cmd_ring_ready_i;
   assign command_d = command;
 
   assign status_ready_o = 1'b1;

@@ -6,7 +6,6 @@
 // nothing but the end of an abandoned collection happens before ring_done_i.
 
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_doorbell_collect #(
   parameter int unsigned Buffers = 16,
@@ -39,8 +38,6 @@ module rn_doorbell_collect #(
   output logic [2:0]             wqe_pieces_o,
   output logic [rn_doorbell_pkg::MaxPieces*PieceWidth-1:0] wqe_data_o
 );
-
-  `RN_FAULT_DECL
 
   localparam int unsigned IdxWidth = Buffers > 1 ? $clog2(Buffers) : 1;
   localparam int unsigned CountWidth = $clog2(Buffers + 1);
@@ -112,8 +109,7 @@ module rn_doorbell_collect #(
   end
 
   // What happens.
-  assign is_next = is_later_i && has_match &&
-                   (piece_i == match_next || `RN_FAULT(22));
+  assign is_next = is_later_i && has_match && piece_i == match_next;
   assign is_last = is_next && piece_i == match_last;
   assign is_illegal_o = (is_first_i && !is_new) || (is_later_i && !is_next);
   assign ring_evicts_o = is_new && !is_single && !has_unused;
@@ -140,7 +136,7 @@ module rn_doorbell_collect #(
       wqe_idx_o = oldest_wqe_idx;
       wqe_pieces_o = 3'(oldest_last) + 3'd1;
     end
-    ring_pi_o = wqe_idx_o + PiWidth'(wqe_pieces_o) - PiWidth'(`RN_FAULT(12));
+    ring_pi_o = wqe_idx_o + PiWidth'(wqe_pieces_o);
   end
 
   always_comb begin
@@ -205,7 +201,7 @@ module rn_doorbell_collect #(
     assign write_idx = g == 0 ? claim_idx : match_idx;
 
     always_ff @(posedge clk_i) begin
-      if (write) mem[write_idx] <= `RN_FAULT(8) ? {data_i[255:0], data_i[511:256]} : data_i;
+      if (write) mem[write_idx] <= data_i;
     end
 
     // A collected WQE has more than one piece.

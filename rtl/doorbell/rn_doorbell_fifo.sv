@@ -2,7 +2,6 @@
 // stands. A place freed in a cycle is used from the next on.
 
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_doorbell_fifo #(
   parameter int unsigned Entries = 64,
@@ -21,8 +20,6 @@ module rn_doorbell_fifo #(
   output logic [CountWidth-1:0]  count_o
 );
 
-  `RN_FAULT_DECL
-
   localparam int unsigned IdxWidth = Entries > 1 ? $clog2(Entries) : 1;
   localparam int unsigned EntryWidth = rn_doorbell_pkg::HeldWidth + 64;
   localparam logic [IdxWidth-1:0] LastIdx = IdxWidth'(Entries - 1);
@@ -40,7 +37,7 @@ module rn_doorbell_fifo #(
     write_idx_d = write_idx_q;
     read_idx_d = read_idx_q;
     if (push_i) begin
-      write_idx_d = write_idx_q == LastIdx - IdxWidth'(`RN_FAULT(5)) ? '0 : write_idx_q + 1'b1;
+      write_idx_d = write_idx_q == LastIdx ? '0 : write_idx_q + 1'b1;
     end
     if (pop_i) read_idx_d = read_idx_q == LastIdx ? '0 : read_idx_q + 1'b1;
     count_d = count_q + CountWidth'(push_i) - CountWidth'(pop_i);

@@ -8,7 +8,6 @@
 // cycle for each memory; a doorbell that is alone needs none of it.
 
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_doorbell_kept #(
   parameter int unsigned MaxQps = 16384,
@@ -36,8 +35,6 @@ module rn_doorbell_kept #(
   input  logic                 ready_i,
   output logic                 sends_kept_o
 );
-
-  `RN_FAULT_DECL
 
   localparam int unsigned IdxWidth = MaxQps > 1 ? $clog2(MaxQps) : 1;
   localparam int unsigned Places = 2 ** IdxWidth;
@@ -96,9 +93,9 @@ module rn_doorbell_kept #(
   assign refuses_o = want_i && can_decide && !(is_empty && ready_i) && !can_keep;
   assign done_o = keeps_o || (want_i && is_empty && ready_i);
 
-  assign appends = keeps_o && !is_kept && !(`RN_FAULT(23) && sends_kept_o);
+  assign appends = keeps_o && !is_kept;
   assign write_place = is_kept ? place_q : tail;
-  assign write_kept = {qp_idx, page_i, `RN_FAULT(24) && is_kept ? found_pi : pi_i};
+  assign write_kept = {qp_idx, page_i, pi_i};
   assign count_d = left + (IdxWidth + 1)'(appends);
 
   always_comb begin
@@ -137,6 +134,10 @@ module rn_doorbell_kept #(
       has_forward_q <= keeps_o && write_place == head_d;
     end
   end
+
+  // Of the doorbell that is replaced the index does not count.
+  logic unused;
+  assign unused = ^found_pi;
 
   `RN_ASSERT(LookupIsLegal, lookup_q != 2'd3)
   `RN_ASSERT(KeptCountIsLegal, 32'(count_q) <= MaxQps)

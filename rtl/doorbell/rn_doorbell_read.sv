@@ -2,7 +2,6 @@
 // fifo, and those that are visible at the port when the read becomes visible.
 
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_doorbell_read #(
   parameter int unsigned LatencyCycles = 8,
@@ -33,8 +32,6 @@ module rn_doorbell_read #(
   output logic [63:0]                  ready_cycle_o
 );
 
-  `RN_FAULT_DECL
-
   localparam int unsigned WaitWidth = (CountWidth > LevelWidth ? CountWidth : LevelWidth) + 1;
 
   logic is_waiting_d, is_waiting_q;
@@ -45,11 +42,9 @@ module rn_doorbell_read #(
   logic [31:0] low, high;
 
   assign all = is_waiting_q ? behind_q :
-      WaitWidth'(held_count_i) + (`RN_FAULT(20) ? '0 : WaitWidth'(write_level_i)) +
-      WaitWidth'(`RN_FAULT(29));
+      WaitWidth'(held_count_i) + WaitWidth'(write_level_i);
   assign behind_d = all == '0 ? '0 : all - WaitWidth'(decodes_i);
-  assign is_due = is_waiting_q && behind_d == '0 &&
-                  cycle_i >= ready_cycle_q + 64'(`RN_FAULT(6));
+  assign is_due = is_waiting_q && behind_d == '0 && cycle_i >= ready_cycle_q;
   assign begins_o = read_valid_i && !is_waiting_q;
   assign rsp_valid_o = read_valid_i && is_due;
   assign answers = rsp_valid_o && rsp_ready_i;
@@ -78,7 +73,7 @@ module rn_doorbell_read #(
   always_comb begin
     rsp_o.tag = read_i.tag;
     rsp_o.value = '1;
-    if (read_i.len == 32'd4) rsp_o.value = {`RN_FAULT(15) ? 32'hffffffff : 32'd0, low};
+    if (read_i.len == 32'd4) rsp_o.value = {32'd0, low};
     else if (read_i.len == 32'd8 && read_i.offset[2:0] == '0) rsp_o.value = {high, low};
   end
 

@@ -1,7 +1,5 @@
 // Value of the register at an address of BAR0; all ones where there is none.
 
-`include "rn_fault.svh"
-
 module rn_doorbell_registers (
   input  logic [63:0]                    offset_i,
   input  rn_msg_pkg::doorbell_identity_t identity_i,
@@ -10,8 +8,6 @@ module rn_doorbell_registers (
   output logic [31:0]                    value_o
 );
 
-  `RN_FAULT_DECL
-
   always_comb begin
     unique case (offset_i)
       64'(rn_hw_pkg::REG_ID):          value_o = rn_hw_pkg::HW_ID;
@@ -19,8 +15,7 @@ module rn_doorbell_registers (
       64'(rn_hw_pkg::REG_VENDOR):      value_o = {8'd0, identity_i.vendor[23:0]};
       64'(rn_hw_pkg::REG_PART):        value_o = identity_i.part;
       64'(rn_hw_pkg::REG_HW_VERSION):  value_o = identity_i.hw_version;
-      64'(rn_hw_pkg::REG_CAP_QUEUES):  value_o = `RN_FAULT(13) ? identity_i.cap_memory
-                                                               : identity_i.cap_queues;
+      64'(rn_hw_pkg::REG_CAP_QUEUES):  value_o = identity_i.cap_queues;
       64'(rn_hw_pkg::REG_CAP_MEMORY):  value_o = identity_i.cap_memory;
       64'(rn_hw_pkg::REG_CAP_WQE):     value_o = identity_i.cap_wqe;
       64'(rn_hw_pkg::REG_CMD_BASE_LO): value_o = cmd_base_i[31:0];

@@ -5,7 +5,6 @@
 // same cycle; the latencies stand behind that, as cycle numbers from which on an answer or a read
 // can go. Nothing here counts cycles, so the clock may be stopped as wake_o says.
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_pte_cache #(
   parameter int unsigned IntervalCycles = 1,
@@ -84,8 +83,6 @@ module rn_pte_cache #(
   localparam int unsigned MptCountBits = $clog2(MptLines + 1);
   localparam int unsigned MttCountBits = $clog2(MttLines + 1);
   localparam int unsigned DropBits = $clog2(MptLines + MttLines + 1);
-
-  `RN_FAULT_DECL
 
   // -- What this cycle does. --
 
@@ -166,11 +163,10 @@ module rn_pte_cache #(
   assign grant[0] = req_valid_i[0] && (!next_client_q || !req_valid_i[1]);
   assign grant[1] = req_valid_i[1] && (next_client_q || !req_valid_i[0]);
 
-  assign take_replay = is_lookup_due && is_replay_due && !(`RN_FAULT(11) && take_new);
+  assign take_replay = is_lookup_due && is_replay_due;
   assign take_mtt = is_lookup_due && !replay_busy_q && mtt_retry;
   assign take_mpt = is_lookup_due && !replay_busy_q && !mtt_retry && mpt_retry;
-  assign is_open = is_lookup_due && (!replay_busy_q || `RN_FAULT(11)) && !is_stalled_first &&
-                   slot_free;
+  assign is_open = is_lookup_due && !replay_busy_q && !is_stalled_first && slot_free;
   assign req_ready_o = is_open ? grant : 2'b00;
   assign take_new = |(req_valid_i & req_ready_o);
   assign lookup = take_replay || take_mtt || take_mpt || take_new;
@@ -180,8 +176,8 @@ module rn_pte_cache #(
       next_lookup_q <= '0;
       next_client_q <= 1'b0;
     end else begin
-      if (lookup && !`RN_FAULT(19)) next_lookup_q <= cycle_i + 64'(IntervalCycles);
-      if (take_new && !`RN_FAULT(18)) next_client_q <= req_ready_o[0];
+      if (lookup) next_lookup_q <= cycle_i + 64'(IntervalCycles);
+      if (take_new) next_client_q <= req_ready_o[0];
     end
   end
 
@@ -250,7 +246,7 @@ module rn_pte_cache #(
   assign mpt_stall = mpt_miss && !mpt_start;
   assign mpt_touch = mpt_start || ((mpt_found || mpt_join) && !counted);
   assign mpt_pass = mpt_found && check_status == rn_msg_pkg::PTE_OK && !request.check_only;
-  assign mpt_inval_drop = inval_take && mpt_hit && !`RN_FAULT(3);
+  assign mpt_inval_drop = inval_take && mpt_hit;
 
   if (MptSetLog > 0) begin : gen_mpt_set
     assign mpt_set = mpt_receive ? mpt_fill_set : mpt_number[MptSetBits-1:0];
@@ -333,7 +329,7 @@ module rn_pte_cache #(
   assign mpt_write_addr = MptAddrBits'(32'(mpt_set) * MptWays + 32'(mpt_fill_way));
   assign mpt_line = mpt_mem[mpt_read_addr];
   always_ff @(posedge clk_i) begin
-    if (mpt_install && !`RN_FAULT(2)) mpt_mem[mpt_write_addr] <= mpt_fill_line;
+    if (mpt_install) mpt_mem[mpt_write_addr] <= mpt_fill_line;
   end
 
   rn_pte_check u_check (
@@ -511,12 +507,10 @@ module rn_pte_cache #(
     else if (!hand_out) rsp.status = rn_msg_pkg::PTE_ABORT;
     else rsp.status = rn_msg_pkg::PTE_OK;
     if (mtt_found) begin
-      rsp.pa = `RN_FAULT(7) ? {pa[63:28], pa[19:12], pa[27:20], pa[11:0]} : pa;
-      // Payload alone: rings and completions are shorter.
-      if (`RN_FAULT(21) && request.length >= 32'd1024) rsp.pa = {pa[63:13], !pa[12], pa[11:0]};
+      rsp.pa = pa;
       rsp.bytes = (request.length < 32'(to_end)) ? request.length : 32'(to_end);
     end
-    if (hand_out) rsp.epoch = {7'd0, epoch ^ `RN_FAULT(10)};
+    if (hand_out) rsp.epoch = {7'd0, epoch};
   end
 
   logic [RequestSlots-1:0] freed;

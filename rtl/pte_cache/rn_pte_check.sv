@@ -1,6 +1,5 @@
 // The checks of a request against its MPT entry, in the order of the InfiniBand specification, and
 // the MTT entry of its first page. Combinational.
-`include "rn_fault.svh"
 
 module rn_pte_check (
   input  rn_pte_cache_pkg::mpt_line_t                line_i,
@@ -9,21 +8,19 @@ module rn_pte_check (
   output rn_msg_pkg::pte_status_e                    status_o,
   output logic [rn_pte_cache_pkg::MttIndexBits-1:0]  entry_o  // only with status OK
 );
-  `RN_FAULT_DECL
-
   logic        is_key_bad, is_pd_bad, is_access_bad, is_bounds_bad, is_page_bad, is_beyond;
   logic [7:0]  wanted;
   logic [64:0] offset;  // and whether it is negative
   logic [63:0] room, page, entries, entry;
 
-  assign wanted = `RN_FAULT(4) ? req_i.access & ~8'h2 : req_i.access;
-  assign is_key_bad = `RN_FAULT(16) ? line_i.key[31:8] != req_i.key[31:8] : line_i.key != req_i.key;
-  assign is_pd_bad = line_i.pd != req_i.pd && !`RN_FAULT(5);
+  assign wanted = req_i.access;
+  assign is_key_bad = line_i.key != req_i.key;
+  assign is_pd_bad = line_i.pd != req_i.pd;
   assign is_access_bad = (line_i.access & wanted) != wanted;
 
   // Differences only: no sum of the client's that could wrap.
   assign offset = {1'b0, req_i.va} - {1'b0, line_i.start_va};
-  assign room = line_i.length - 64'(req_i.length) + 64'(`RN_FAULT(6));
+  assign room = line_i.length - 64'(req_i.length);
   assign is_bounds_bad = offset[64] || 64'(req_i.length) > line_i.length ||
                          req_i.length > rn_hw_pkg::MAX_MESSAGE_BYTES || offset[63:0] > room;
   assign is_page_bad = line_i.log_page_bytes < 8'd12 || line_i.log_page_bytes > 8'd30;

@@ -2,7 +2,6 @@
 // the region has as many lines as there are sets, a set a cycle; and the translations handed out,
 // counted in two epochs, for which its answer waits.
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_pte_inval #(
   parameter int unsigned MttSets = 512,
@@ -37,8 +36,6 @@ module rn_pte_inval #(
   input  logic                         release_i,
   input  logic                         release_epoch_i
 );
-  `RN_FAULT_DECL
-
   logic                  active_q, active_d, by_set_q, epoch_q, walk_epoch_q, is_done;
   logic [31:0]           token_q;
   logic [NumberBits-1:0] first_q, last_q, next_q, next_d;
@@ -47,7 +44,7 @@ module rn_pte_inval #(
   logic [63:0]           first, last, last_entry;
   logic                  is_by_set, is_last_beyond;
   logic [HeldBits-1:0]   outstanding0_q, outstanding1_q, outstanding0_d, outstanding1_d, awaited;
-  logic                  release0, release1, hand_out0, hand_out1, is_released;
+  logic                  release0, release1, hand_out0, hand_out1;
 
   // The lines of the region; the end of a region that wraps is the end of all numbers. Numbers that
   // no line in the cache can have are only told from others: beyond.
@@ -58,7 +55,6 @@ module rn_pte_inval #(
     last = last_entry >> EntryLog;
     is_by_set = last - first >= 64'(MttSets);
     steps = last[StepBits-1:0] - first[StepBits-1:0] + 1'b1;
-    if (`RN_FAULT(13) && steps > StepBits'(1)) steps = steps - 1'b1;
     if (is_by_set) steps = StepBits'(MttSets);
     if (inval_i.mtt_count == '0) steps = '0;
   end
@@ -71,9 +67,8 @@ module rn_pte_inval #(
   assign walk_set_o = (SetLog == 0) ? '0 : next_q[SetBits-1:0];
   assign {is_carry, next_d} = {1'b0, next_q} + 1'b1;
 
-  assign is_released = release_i && !(`RN_FAULT(9) && hand_out_i);
-  assign release0 = is_released && !release_epoch_i;
-  assign release1 = is_released && release_epoch_i;
+  assign release0 = release_i && !release_epoch_i;
+  assign release1 = release_i && release_epoch_i;
   assign hand_out0 = hand_out_i && !epoch_q;
   assign hand_out1 = hand_out_i && epoch_q;
   assign outstanding0_d = outstanding0_q + HeldBits'(hand_out0) - HeldBits'(release0);

@@ -2,7 +2,6 @@
 // requests that wait for it as a linked list of slots (first and last here, the links with the
 // slots).
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_pte_misses #(
   parameter int unsigned Misses = 8,
@@ -51,8 +50,6 @@ module rn_pte_misses #(
   input  logic [NumberBits-1:0] drop_last_i,
   input  logic                  flush_i
 );
-  `RN_FAULT_DECL
-
   logic [Misses-1:0]            busy_q, stale_q, sent_q;
   logic [Misses-1:0]            busy_d, stale_d, sent_d;
   logic [Misses-1:0]            match, is_victim, is_dropped;
@@ -85,12 +82,12 @@ module rn_pte_misses #(
         way_q[m*WayBits +: WayBits] <= victim_way_i;
         first_q[m*SlotBits +: SlotBits] <= slot_i;
       end
-      if (start[m] || (joins[m] && !`RN_FAULT(12))) last_q[m*SlotBits +: SlotBits] <= slot_i;
+      if (start[m] || joins[m]) last_q[m*SlotBits +: SlotBits] <= slot_i;
     end
   end
 
   assign match_o = |match;
-  assign victim_is_read_o = |is_victim && !`RN_FAULT(15);
+  assign victim_is_read_o = |is_victim;
   assign free_o = !(&busy_q);
 
   always_comb begin
@@ -111,7 +108,7 @@ module rn_pte_misses #(
     send_number_o = '0;
     for (int unsigned m = 0; m < Misses; m++) begin
       if (receive_idx_i == IdxBits'(m)) begin
-        receive_stale_o = stale_q[m] && !`RN_FAULT(14);
+        receive_stale_o = stale_q[m];
         receive_set_o = number_q[m*NumberBits +: SetBits];
         receive_way_o = way_q[m*WayBits +: WayBits];
         receive_first_o = first_q[m*SlotBits +: SlotBits];

@@ -2,7 +2,6 @@
 // the request to the DMA engine for the first of them. Its token is the register's number, the
 // MPT's before the MTT's.
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_pte_reads #(
   parameter int unsigned MptMisses = 8,
@@ -45,8 +44,6 @@ module rn_pte_reads #(
   localparam int unsigned CountBits = $clog2(Misses + 1);
   localparam int unsigned EntryLog = $clog2(MttLineEntries);
 
-  `RN_FAULT_DECL
-
   logic [CycleBits+IdxBits:0] queue_mem [Misses];
   logic [PlaceBits-1:0]       head_q, tail_q;
   logic [CountBits-1:0]       count_q;
@@ -73,7 +70,7 @@ module rn_pte_reads #(
       req_o.addr = base_i.mtt_pa + (64'(mtt_number_i) << (EntryLog + 3));
       req_o.len = 32'(MttLineEntries * 8);
       // A table smaller than a line is read whole.
-      if (entries < 64'(MttLineEntries) && !`RN_FAULT(17)) req_o.len = {entries[28:0], 3'd0};
+      if (entries < 64'(MttLineEntries)) req_o.len = {entries[28:0], 3'd0};
     end
   end
 

@@ -1,7 +1,6 @@
 // Answers on their way: a memory by slot, a list a client in order of lookup, each answer with the
 // cycle from which on it can go.
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_pte_results #(
   parameter int unsigned Slots = 64,
@@ -30,8 +29,6 @@ module rn_pte_results #(
   localparam int unsigned RspBits = rn_pte_cache_pkg::RspBits;
   localparam int unsigned Clients = rn_pte_cache_pkg::Clients;
 
-  `RN_FAULT_DECL
-
   logic [RspBits+CycleBits-1:0] result_mem [Slots];
   logic [SlotBits-1:0]          next_mem [Slots];
   logic [SlotBits-1:0]          link_tail;
@@ -58,7 +55,7 @@ module rn_pte_results #(
     assign ready_cycles_o[c*CycleBits +: CycleBits] = result[RspBits +: CycleBits];
     assign waits_o[c] = busy_q;
     assign valid_o[c] = busy_q && cycle_i >= result[RspBits +: CycleBits];
-    assign takes[c] = valid_o[c] && (ready_i[c] || (`RN_FAULT(8) && c == 0));
+    assign takes[c] = valid_o[c] && ready_i[c];
     assign heads[c*SlotBits +: SlotBits] = head_q;
     assign tails[c*SlotBits +: SlotBits] = tail_q;
 

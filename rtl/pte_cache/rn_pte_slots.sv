@@ -2,7 +2,6 @@
 // the links of the lists on which slots wait. The key's index is compared in all slots at once: an
 // invalidation sends the requests under its key back to the key check.
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_pte_slots #(
   parameter int unsigned Slots = 64,
@@ -41,8 +40,6 @@ module rn_pte_slots #(
   input  logic                                         restart_all_i
 );
   localparam int unsigned IndexBits = rn_pte_cache_pkg::MptIndexBits;
-
-  `RN_FAULT_DECL
 
   logic [Slots-1:0]                         used_q, used_d, mtt_q, counted_q, mtt_d, counted_d;
   logic [rn_pte_cache_pkg::RequestBits-1:0] request_mem [Slots];
@@ -99,7 +96,7 @@ module rn_pte_slots #(
     if (restart_all_i) begin
       mtt_d = '0;
       counted_d = '0;
-    end else if (restart_i && !`RN_FAULT(20)) begin
+    end else if (restart_i) begin
       mtt_d = mtt_d & ~is_same_index;
       counted_d = counted_d & ~is_same_index;
     end

@@ -3,7 +3,6 @@
 // once. A line that is being read is valid here; rn_pte_misses knows which those are. True LRU: one
 // bit a pair of ways says which is older.
 `include "rn_assert.svh"
-`include "rn_fault.svh"
 
 module rn_pte_tags #(
   parameter int unsigned Sets = 512,
@@ -42,8 +41,6 @@ module rn_pte_tags #(
   localparam int unsigned TagBits = NumberBits - SetLog;
   localparam int unsigned BaseBits = (Sets * Ways > 1) ? $clog2(Sets * Ways) : 1;
   localparam int unsigned Pairs = (Ways > 1) ? Ways * (Ways - 1) / 2 : 1;
-
-  `RN_FAULT_DECL
 
   logic [Sets*Ways-1:0] valid_q;
   logic [Ways-1:0]      valid, valid_d, hits, alloc_ways;
@@ -106,7 +103,7 @@ module rn_pte_tags #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (touch_i && !(`RN_FAULT(1) && !alloc_i)) age_mem[set_i] <= age_d;
+    if (touch_i) age_mem[set_i] <= age_d;
   end
 
   always_comb begin

@@ -155,8 +155,14 @@ void rn_child_reap(struct rn_child *child)
 	close_fd(&child->pidfd);
 }
 
+/* The byte tells it from a supervisor that has died. */
 void rn_child_stop(struct rn_child *child)
 {
+	ssize_t written = 0;
+
+	if (child->stop_fd >= 0)
+		written = write(child->stop_fd, "", 1);
+	(void)written; /* when it has ended already, nobody reads */
 	close_fd(&child->stop_fd);
 }
 

@@ -368,8 +368,10 @@ static json_t *units_json(const struct rn_cosim *cosim)
 	for (unsigned i = 0; cosim && rn_cosim_unit_at(cosim, i, &info); i++)
 		json_object_set_new(
 			units, info.name,
-			json_pack("{s:s, s:s, s:o, s:o}", "mode", rn_unit_mode_names[info.mode],
-				  "geometry", info.geometry, "model_ticks",
+			json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "mode",
+				  rn_unit_mode_names[info.mode], "geometry", info.geometry, "rtl",
+				  info.top, "rtl_is", info.is_own ? "own" : "rnicsim's",
+				  "rtl_sources", info.digest, "model_ticks",
 				  rn_report_integer(info.model_ticks), "rtl_evaluations",
 				  rn_report_integer(info.evaluations)));
 	return units;

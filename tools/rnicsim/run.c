@@ -102,15 +102,27 @@ static void note_end(struct rn_run *run, const struct rn_program *program)
 		run->grace_at_s = rn_supervisor_now_s() + run->grace_s;
 }
 
+static void reap(struct rn_run *run, struct rn_program *program)
+{
+	if (!rn_program_is_running(program))
+		return;
+	rn_program_reap(program);
+	if (!rn_program_is_running(program))
+		note_end(run, program);
+}
+
 static void handle(struct rn_run *run, struct rn_program *program, unsigned what)
 {
 	if (what < 2) {
 		rn_program_forward(program, what, run->supervisor.outlet[what]);
 		return;
 	}
-	rn_program_reap(program);
-	if (!rn_program_is_running(program))
-		note_end(run, program);
+	/* The simulator ends servers behind their clients: of two ends that are seen at once the clients' is the first. */
+	if (!is_awaited(run, program))
+		for (unsigned i = 0; i < run->started; i++)
+			if (is_awaited(run, &run->program[i]))
+				reap(run, &run->program[i]);
+	reap(run, program);
 }
 
 static bool is_kept(void *arg, pid_t pid)

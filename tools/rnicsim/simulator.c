@@ -139,9 +139,12 @@ static bool bring_up(struct simulator *s, const char *dir)
 	while (s->ready < s->scenario->hosts && rn_sim_next_ps(s->sim) < BRING_UP_LIMIT_PS &&
 	       !rn_cosim_has_failed(s->cosim))
 		rn_kernel_run(s->kernel, rn_sim_next_ps(s->sim), SLICE_WAKES);
-	if (s->ready < s->scenario->hosts || s->bring_up_error) {
+	if (rn_cosim_has_failed(s->cosim)) {
+		/* It has said why. */
+	} else if (s->ready < s->scenario->hosts || s->bring_up_error) {
 		fprintf(stderr, "rnicsim: a NIC did not come up: %s\n",
 			strerror(s->bring_up_error ? s->bring_up_error : ETIMEDOUT));
+		rn_cosim_print_sleepers(s->cosim);
 	} else {
 		env.path = path;
 		if (s->virtual)
@@ -333,12 +336,23 @@ static void make_virtual(struct simulator *s)
 		s->virtual = rn_virtual_new(&env);
 }
 
+/* A supervisor that wants the end writes a byte; of one that has been killed there is an end of file. */
+static bool is_orphan(const struct simulator *s)
+{
+	struct pollfd fd = {.fd = s->stop_fd, .events = POLLIN};
+	char byte;
+
+	if (poll(&fd, 1, 0) > 0)
+		return read(s->stop_fd, &byte, 1) == 0;
+	return getppid() != supervisor;
+}
+
 /* The supervisor has been killed: whatever process group its programs are in, they go with it. */
 static void end_orphans(const struct simulator *s, const char *dir)
 {
 	char *path;
 
-	if (s->options->is_open || getppid() == supervisor)
+	if (s->options->is_open || !is_orphan(s))
 		return;
 	path = rn_asprintf("%s/" RN_RUN_DIR_SOCKET, dir);
 	rn_descendants_kill_marked(RN_ENV_SOCKET, path);

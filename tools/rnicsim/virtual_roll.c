@@ -67,7 +67,6 @@ static void drop(struct rn_virtual *v, struct rn_vprocess *process)
 	}
 	v->spinner = NULL;
 	v->holder.process = NULL;
-	v->rester = NULL;
 	rn_vprocess_free(process);
 }
 
@@ -299,7 +298,7 @@ static struct rn_vprocess *make_process(struct rn_virtual *v, pid_t pid, uint32_
 	atomic_store(&slot->state, RN_TIME_WAITING);
 	slot->now_ps = at_ps;
 	if (old && has_baton(old))
-		rn_vthread_grant(process, 0, at_ps);
+		rn_vthread_grant(process, 0, at_ps, 0);
 	return process;
 }
 
@@ -319,6 +318,9 @@ static int come_back(struct rn_virtual *v, struct rn_vprocess *old, bool is_bare
 	rn_virtual_act(v, at_ps);
 	drop(v, old);
 	add(v, process);
+	/* The threads of a runtime of its own are not known: they may compute side by side. */
+	if (!is_bare)
+		rn_place_take(&v->place, process);
 	return process->page_fd;
 }
 
@@ -343,6 +345,9 @@ static int join(struct rn_virtual *v, pid_t pid, const struct rn_uapi_attach_tim
 		open_anew(v);
 	v->counts.late += is_late(v, pid);
 	add(v, process);
+	/* The threads of a runtime of its own are not known: they may compute side by side. */
+	if (!is_bare)
+		rn_place_take(&v->place, process);
 	return process->page_fd;
 }
 

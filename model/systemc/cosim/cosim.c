@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/bits.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "hw/gen/rnic_hw.h"
 #include "sim/buffer.h"
 #include "systemc/cosim/cosim_internal.h"
@@ -18,6 +19,7 @@
 #include "systemc/cosim/frame.h"
 #include "systemc/cosim/geometry.h"
 #include "systemc/cosim/record.h"
+#include "systemc/cosim/sleep.h"
 #include "systemc/cosim/window.h"
 
 #define WINDOW_CYCLES 4096
@@ -106,6 +108,15 @@ static void map_events(struct rn_cosim_unit *unit)
 	unit->busy_field = find_event(unit, "busy_cycles", "");
 }
 
+/* Of what its registers hold before the reset: of the scenario, and another for each unit. */
+static uint32_t seed_of(const struct rn_cosim_unit *unit)
+{
+	struct rn_rng rng;
+
+	rn_rng_init(&rng, unit->cosim->scenario->seed, unit->name);
+	return (uint32_t)rn_rng_next(&rng);
+}
+
 static void make_rtl(struct rn_cosim_unit *unit, const struct rn_unit_site *site)
 {
 	const struct rn_cosim_options *options = &unit->cosim->options;
@@ -116,6 +127,7 @@ static void make_rtl(struct rn_cosim_unit *unit, const struct rn_unit_site *site
 		.name = unit->name,
 		.plusargs = options->plusargs,
 		.plusargs_count = (int)options->plusargs_count,
+		.seed = seed_of(unit),
 	};
 	unit->rtl = unit->kind->make(&unit->rtl_options, &unit->pins);
 	for (unsigned i = 0; i < unit->boundary->ports; i++)
@@ -247,6 +259,7 @@ struct rn_cosim *rn_cosim_new(const struct rn_scenario *scenario,
 static void free_unit(struct rn_cosim_unit *unit)
 {
 	rn_cosim_window_free(unit->window);
+	rn_cosim_probe_free(unit);
 	if (unit->rtl)
 		unit->kind->free(unit->rtl);
 	free(unit->count);
@@ -300,6 +313,13 @@ const char *rn_cosim_fst_path(const struct rn_cosim *cosim)
 	return cosim->options.fst_path ? cosim->options.fst_path : DEFAULT_FST;
 }
 
+void rn_cosim_print_sleepers(const struct rn_cosim *cosim)
+{
+	for (struct rn_cosim_unit *unit = cosim->unit; unit; unit = unit->next)
+		if (unit->mode == RN_UNIT_RTL)
+			rn_cosim_print_sleeper(unit);
+}
+
 bool rn_cosim_unit_at(const struct rn_cosim *cosim, unsigned idx, struct rn_cosim_unit_info *info)
 {
 	const struct rn_cosim_unit *unit = cosim->unit;
@@ -313,6 +333,9 @@ bool rn_cosim_unit_at(const struct rn_cosim *cosim, unsigned idx, struct rn_cosi
 		.name = unit->name,
 		.mode = unit->mode,
 		.geometry = unit->kind->geometry,
+		.top = unit->kind->top,
+		.digest = unit->kind->digest,
+		.is_own = unit->kind->is_own,
 		.model_ticks = unit->model ? unit->model->ticks : 0,
 		.evaluations = unit->evaluations,
 	};

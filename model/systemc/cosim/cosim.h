@@ -54,11 +54,17 @@ const struct rn_unit_builder *rn_cosim_builder(struct rn_cosim *cosim);
 /** Whether a difference, or a failed assertion of the RTL, has stopped the simulation. */
 bool rn_cosim_has_failed(const struct rn_cosim *cosim);
 
+/** Print a line on stderr for every unit of mode rtl that sleeps although something waits at its inputs. */
+void rn_cosim_print_sleepers(const struct rn_cosim *cosim);
+
 /* What a unit was in this run, for the report. */
 struct rn_cosim_unit_info {
 	const char *name; /* "host0.nic0.pte_cache" */
 	enum rn_unit_mode mode;
 	const char *geometry; /* NULL: the C block alone */
+	const char *top;      /* name of the RTL's module */
+	const char *digest;   /* of its sources */
+	bool is_own;	      /* the user's */
 	uint64_t model_ticks; /* of the C block; 0 in rtl */
 	uint64_t evaluations; /* cycles in which the RTL was evaluated */
 };

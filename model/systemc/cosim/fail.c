@@ -9,6 +9,7 @@
 #include "sim/sim.h"
 #include "systemc/cosim/cosim_internal.h"
 #include "systemc/cosim/frame.h"
+#include "systemc/cosim/sleep.h"
 #include "systemc/cosim/window.h"
 
 static void print_wide(const uint32_t *words, const struct rn_msg_field *field)
@@ -149,9 +150,11 @@ void rn_cosim_fail(struct rn_cosim_unit *unit, uint64_t cycle, const char *headl
 	fflush(stdout); /* Verilator's own messages */
 	fprintf(stderr,
 		"rnicsim: co-verification failed: %s: unit %s, instance %s, geometry %s, core cycle %" PRIu64
-		", simulated time %" PRIu64 " ps\n",
+		", simulated time %" PRIu64 " ps; RTL %s (%s, sources %s)\n",
 		headline, rn_unit_name(unit->boundary->unit), unit->name, unit->kind->geometry,
-		cycle, now_ps);
+		cycle, now_ps, unit->kind->top, unit->kind->is_own ? "own" : "rnicsim's",
+		unit->kind->digest);
+	rn_cosim_print_sleep(unit);
 	if (unit->differing < RN_RTL_PORTS)
 		print_port(&unit->port[unit->differing]);
 	if (unit->model)

@@ -150,10 +150,15 @@ static void read_output(struct rn_cosim_port *port)
 
 void rn_cosim_evaluate(struct rn_cosim_unit *unit, uint64_t cycle)
 {
-	rn_cosim_drive(unit, &unit->pins, unit->port, cycle);
 	rn_cosim_window_note(unit->window, unit, cycle);
-	unit->kind->eval(unit->rtl);
+	rn_cosim_settle(unit, cycle);
 	unit->evaluations++;
+}
+
+void rn_cosim_settle(struct rn_cosim_unit *unit, uint64_t cycle)
+{
+	rn_cosim_drive(unit, &unit->pins, unit->port, cycle);
+	unit->kind->eval(unit->rtl);
 	for (unsigned i = 0; i < unit->boundary->ports; i++) {
 		struct rn_cosim_port *port = &unit->port[i];
 
@@ -164,23 +169,26 @@ void rn_cosim_evaluate(struct rn_cosim_unit *unit, uint64_t cycle)
 	}
 }
 
-/* All ones: none. */
-static uint64_t wake_cycles(const struct rn_cosim_unit *unit)
+uint64_t rn_cosim_wake_cycles(const struct rn_cosim_unit *unit)
 {
-	uint64_t cycles = rn_rtl_get(&unit->pins.wake);
+	uint64_t cycles;
 
-	return cycles == UINT32_MAX ? UINT64_MAX : cycles;
+	if (!rn_rtl_get(&unit->pins.idle))
+		return 1;
+	cycles = rn_rtl_get(&unit->pins.wake);
+	if (cycles == UINT32_MAX)
+		return UINT64_MAX;
+	return cycles ? cycles : 1;
 }
 
 void rn_cosim_clock(struct rn_cosim_unit *unit)
 {
-	bool is_idle = rn_rtl_get(&unit->pins.idle);
-	uint64_t cycles = is_idle ? wake_cycles(unit) : 1;
+	uint64_t cycles = rn_cosim_wake_cycles(unit);
 
 	rn_rtl_set(&unit->pins.clk, 1);
 	unit->kind->eval(unit->rtl);
 	if (cycles != UINT64_MAX)
-		rn_block_wake_in(&unit->block, cycles ? cycles : 1);
+		rn_block_wake_in(&unit->block, cycles);
 }
 
 void rn_cosim_note(struct rn_cosim_unit *unit, uint64_t cycle, uint8_t port,

@@ -54,6 +54,29 @@ struct rn_cosim_transaction {
 	struct rn_cosim_message message;
 };
 
+/* What an input or output showed when the RTL went to sleep. */
+struct rn_cosim_seen {
+	bool valid, has_space;
+	uint16_t level;
+	uint64_t head;
+};
+
+/* From an evaluation in which idle_o was 1 to the next. */
+struct rn_cosim_sleep {
+	bool is_asleep;
+	bool is_wrong; /* it should not have slept */
+	uint64_t since_cycle;
+	uint64_t due_cycle; /* UINT64_MAX: never */
+	uint64_t stall;
+	struct rn_cosim_seen seen[RN_RTL_PORTS];
+	/* rtl: how often it slept, and the instance that is clocked in its place to see whether it may. */
+	uint64_t count;
+	void *probe;
+	struct rn_rtl_pins probe_pins;
+	uint8_t *image;
+	size_t image_bytes;
+};
+
 struct rn_cosim_window;
 struct rn_cosim_recorder;
 struct rn_cosim;
@@ -77,6 +100,7 @@ struct rn_cosim_unit {
 	uint32_t constant[RN_RTL_MSG_WORDS];
 	uint64_t evaluations;
 	struct rn_cosim_window *window;
+	struct rn_cosim_sleep sleep;
 
 	struct rn_block
 		block; /* rtl: in the C block's place; lockstep: for cycles in which that does not tick */
@@ -112,6 +136,12 @@ uint64_t rn_cosim_event(const struct rn_cosim_unit *unit, uint8_t field);
 
 /** What the fifos show in this cycle, without touching them. */
 void rn_cosim_sample(struct rn_cosim_unit *unit);
+
+/** Drive the RTL and take its outputs, without a note for the window. */
+void rn_cosim_settle(struct rn_cosim_unit *unit, uint64_t cycle);
+
+/** Cycles after which the RTL wants to be evaluated again: 1 when it is not idle; UINT64_MAX: never. */
+uint64_t rn_cosim_wake_cycles(const struct rn_cosim_unit *unit);
 
 /** Evaluate @cycle's combinational part: the RTL's outputs are in the ports afterwards. */
 void rn_cosim_evaluate(struct rn_cosim_unit *unit, uint64_t cycle);

@@ -12,6 +12,7 @@
 #include "systemc/cosim/cosim.h"
 #include "systemc/cosim/frame.h"
 #include "systemc/cosim/record.h"
+#include "systemc/cosim/sleep.h"
 
 static const void *last_entry(const struct rn_fifo *fifo)
 {
@@ -155,13 +156,19 @@ static const char *compare(struct rn_cosim_unit *unit, bool has_ticked)
 static void step_rtl(struct rn_cosim_unit *unit, uint64_t cycle, bool has_ticked)
 {
 	const char *headline;
+	bool is_asleep;
 
 	if (rn_cosim_has_failed(unit->cosim))
 		return;
+	is_asleep = rn_cosim_is_asleep(unit, cycle);
 	rn_cosim_evaluate(unit, cycle);
 	headline = compare(unit, has_ticked);
 	if (!headline)
+		headline = rn_cosim_check_sleep(unit, is_asleep);
+	if (!headline) {
+		rn_cosim_note_sleep(unit, cycle);
 		rn_cosim_clock(unit);
+	}
 	if (unit->kind->has_failed(unit->rtl))
 		headline = "an assertion of the RTL has failed";
 	if (headline)

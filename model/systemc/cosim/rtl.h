@@ -35,6 +35,7 @@ struct rn_rtl_port_pins {
 struct rn_rtl_pins {
 	struct rn_rtl_pin clk, rst_n, cycle, idle, wake, stall, events, lookup, constant;
 	struct rn_rtl_pin drop_valid, drop_number; /* a bit and 64 bits for each way */
+	struct rn_rtl_pin mutant;		   /* selects a fault of a mutated netlist */
 	struct rn_rtl_port_pins port[RN_RTL_PORTS];
 };
 
@@ -71,13 +72,20 @@ struct rn_rtl_options {
 	bool has_trace;		     /* a waveform can be written of it */
 	const char *const *plusargs; /* "+fault=3", for $value$plusargs */
 	int plusargs_count;
+	uint32_t seed; /* of what registers hold before their reset */
 };
+
+/* Status of a process whose RTL does not have the boundary's ports. */
+#define RN_RTL_EXIT_WRONG 2
 
 struct rn_rtl_kind {
 	enum rn_unit unit;
 	const char *geometry; /* "shipped" */
 	const char *params; /* what differs from the parameters' defaults: "mpt_sets=2 mpt_ways=2" */
-	/** A block that has seen no clock yet, and its pins. */
+	const char *top;    /* name of the module */
+	bool is_own;	    /* an implementation of the user's */
+	const char *digest; /* of its sources, 12 hexadecimal digits */
+	/** A block that has seen no clock yet, and its pins. Ports of another width end the process. */
 	void *(*make)(const struct rn_rtl_options *options, struct rn_rtl_pins *pins);
 	void (*free)(void *block);
 	/** Let the pins take effect. */
@@ -91,6 +99,8 @@ struct rn_rtl_kind {
 	bool (*open_trace)(void *block, const char *path);
 	void (*dump)(void *block, uint64_t time_ps);
 	void (*close_trace)(void *block);
+	/** Line and toggle coverage into @path; nothing when it was built without. */
+	void (*write_coverage)(void *block, const char *path);
 };
 
 /** All kinds of this program; ends with NULL. Made by the build of the listed geometries. */

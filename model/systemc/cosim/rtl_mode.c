@@ -12,6 +12,7 @@
 #include "systemc/cosim/counters.h"
 #include "systemc/cosim/frame.h"
 #include "systemc/cosim/record.h"
+#include "systemc/cosim/sleep.h"
 
 /* What of an output the RTL cannot know: a place to put the data. */
 union entry {
@@ -167,6 +168,35 @@ static void rearm(struct rn_cosim_unit *unit)
 			rn_fifo_peek(unit->port[i].fifo);
 }
 
+static void move(struct rn_cosim_unit *unit, uint64_t cycle)
+{
+	for (unsigned i = 0; i < unit->boundary->ports; i++) {
+		struct rn_cosim_port *port = &unit->port[i];
+
+		port->taken = port->pushed = 0;
+		if (port->is->is_input)
+			move_input(unit, port, cycle);
+		else
+			move_output(unit, port, cycle);
+	}
+}
+
+/* The edge that ends the cycle, and whether the RTL may sleep behind it. */
+static void end_cycle(struct rn_cosim_unit *unit, uint64_t cycle)
+{
+	const char *headline = rn_cosim_check_sleep(unit, false);
+
+	rn_cosim_note_sleep(unit, cycle);
+	rn_cosim_clock(unit);
+	rearm(unit);
+	if (unit->kind->has_failed(unit->rtl))
+		headline = "an assertion of the RTL has failed";
+	if (!headline)
+		headline = rn_cosim_probe(unit);
+	if (headline)
+		rn_cosim_fail(unit, cycle, headline);
+}
+
 static void tick(void *self, uint64_t cycle)
 {
 	struct rn_cosim_unit *unit = self;
@@ -179,24 +209,13 @@ static void tick(void *self, uint64_t cycle)
 		rn_cosim_fail(unit, cycle, "an assertion of the RTL has failed");
 		return;
 	}
-	for (unsigned i = 0; i < unit->boundary->ports; i++) {
-		struct rn_cosim_port *port = &unit->port[i];
-
-		port->taken = port->pushed = 0;
-		if (port->is->is_input)
-			move_input(unit, port, cycle);
-		else
-			move_output(unit, port, cycle);
-	}
+	move(unit, cycle);
 	count(unit);
 	log_lookups(unit);
 	rn_block_account(&unit->block, rn_cosim_event(unit, unit->busy_field),
 			 (enum rn_stall)rn_rtl_get(&unit->pins.stall));
 	rn_cosim_record(unit->recorder, unit, cycle);
-	rn_cosim_clock(unit);
-	rearm(unit);
-	if (unit->kind->has_failed(unit->rtl))
-		rn_cosim_fail(unit, cycle, "an assertion of the RTL has failed");
+	end_cycle(unit, cycle);
 }
 
 void rn_cosim_start_rtl(struct rn_cosim_unit *unit)

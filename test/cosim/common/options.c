@@ -60,6 +60,13 @@ static bool parse_one(struct cosim_options *options, const char *name, const cha
 	}
 	if (!strcmp(name, "seed"))
 		return parse_number(name, value, &options->seed);
+	if (!strcmp(name, "compare")) {
+		options->ports_alone = !strcmp(value, "ports");
+		if (options->ports_alone || !strcmp(value, "all"))
+			return true;
+		fprintf(stderr, "--compare: '%s' is neither all nor ports\n", value);
+		return false;
+	}
 	if (!strcmp(name, "cycles"))
 		return parse_number(name, value, &options->cycles);
 	fprintf(stderr, "--%s: no such option\n", name);
@@ -72,6 +79,7 @@ bool cosim_options_parse(struct cosim_options *options, int argc, char **argv)
 		if (strncmp(argv[i], "--", 2) || i + 1 == argc) {
 			fprintf(stderr,
 				"usage: %s [--geometry NAME] [--seed N] [--cycles N] [--plusarg +fault=N]\n"
+				"       [--compare all|ports]\n"
 				"       [--replay FILE] [--record FILE] [--cover FILE] [--rtl-cover FILE]\n",
 				argv[0]);
 			return false;

@@ -12,10 +12,11 @@ struct cosim_options {
 	uint64_t seed;
 	uint64_t cycles;
 	const char *geometry;
-	const char *plusarg;   /* "+fault=N", "+mutant=N" or NULL */
-	const char *replay;    /* stimulus file to run instead of random stimulus */
-	const char *record;    /* write the stimulus of this run */
-	const char *cover;     /* functional coverage, added up */
+	const char *plusarg; /* "+fault=N", "+mutant=N" or NULL */
+	const char *replay;  /* stimulus file to run instead of random stimulus */
+	const char *record;  /* write the stimulus of this run */
+	const char *cover;   /* functional coverage, added up */
+	bool ports_alone; /* compare what passes the ports alone, no counters, stalls, log lines and deadlines */
 	const char *rtl_cover; /* line and toggle coverage of the RTL */
 };
 

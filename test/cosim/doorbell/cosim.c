@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cosim/common/options.h"
-#include "cosim/doorbell/kinds.h"
 #include "cosim/doorbell/points.h"
 #include "cosim/doorbell/run.h"
 
@@ -27,7 +26,7 @@ static void print_result(const struct run *run)
 		printf("no difference\n");
 }
 
-static int run_kind(const struct cosim_options *options, const struct dut_kind *kind)
+static int run_kind(const struct cosim_options *options, const struct rn_rtl_kind *kind)
 {
 	struct cosim_cover cover;
 	struct run run = {
@@ -35,6 +34,7 @@ static int run_kind(const struct cosim_options *options, const struct dut_kind *
 		.seed = options->seed,
 		.cycles = options->cycles,
 		.plusarg = options->plusarg,
+		.ports_alone = options->ports_alone,
 		.record = options->record,
 		.rtl_cover = options->rtl_cover,
 		.cover = options->cover ? &cover : NULL,
@@ -51,9 +51,11 @@ static int run_kind(const struct cosim_options *options, const struct dut_kind *
 
 static int replay(const struct cosim_options *options)
 {
-	struct run run = {.plusarg = options->plusarg, .rtl_cover = options->rtl_cover};
+	struct run run = {.plusarg = options->plusarg,
+			  .ports_alone = options->ports_alone,
+			  .rtl_cover = options->rtl_cover};
 
-	if (!run_replay(&run, options->replay, kinds)) {
+	if (!run_replay(&run, options->replay)) {
 		fprintf(stderr, "%s\n", run.difference);
 		return 2;
 	}
@@ -66,19 +68,14 @@ int main(int argc, char **argv)
 	struct cosim_options options = {
 		.seed = cosim_env_seed(1),
 		.cycles = cosim_env_cycles(100000, 10000000),
-		.geometry = kinds[0]->geometry,
+		.geometry = cosim_kinds[0]->geometry,
 	};
+	const struct rn_rtl_kind *kind;
 
 	if (!cosim_options_parse(&options, argc, argv))
 		return 2;
 	if (options.replay)
 		return replay(&options);
-	for (unsigned i = 0; kinds[i]; i++)
-		if (!strcmp(kinds[i]->geometry, options.geometry))
-			return run_kind(&options, kinds[i]);
-	fprintf(stderr, "--geometry: no '%s'; there are:", options.geometry);
-	for (unsigned i = 0; kinds[i]; i++)
-		fprintf(stderr, " %s", kinds[i]->geometry);
-	fputc('\n', stderr);
-	return 2;
+	kind = cosim_kind_find(options.geometry);
+	return kind ? run_kind(&options, kind) : 2;
 }

@@ -1,6 +1,5 @@
 /*
- * A Verilated rn_doorbell as the bench sees it: structs of messages in and out. dut.cc is compiled once for each
- * geometry and build (with assertions and coverage, with faults).
+ * A Verilated rn_doorbell as the bench sees it: structs of messages in and out.
  */
 #ifndef RN_TEST_COSIM_DOORBELL_DUT_H
 #define RN_TEST_COSIM_DOORBELL_DUT_H
@@ -8,12 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cosim/common/dut.h"
 #include "hw/gen/rnic_hw.h"
 #include "nic/msg/doorbell.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #define DUT_COUNTERS(X)                                                                            \
 	X(sq_doorbells)                                                                            \
@@ -61,27 +57,10 @@ struct dut_outputs {
 	uint32_t wake_cycles;
 };
 
-struct dut_kind {
-	const char *geometry;
-	uint32_t params[7]; /* what it was built with, in the order of struct rn_doorbell_params */
-	/** Not yet reset; @plusarg: a "+name=value" for it, or NULL. */
-	void *(*make)(const char *plusarg);
-	void (*free)(void *dut);
-	/** Two clocks of reset, what memories hold stays; @identity: the registers in order. */
-	void (*reset)(void *dut, const uint32_t identity[6]);
-	/** The outputs that @in has. @is_new: a message of @in differs from that of the last call. */
-	void (*settle)(void *dut, const struct dut_inputs *in, bool is_new,
-		       struct dut_outputs *out);
-	/** The rising edge that ends the cycle. */
-	void (*clock)(void *dut);
-	/** Whether an assertion has failed. */
-	bool (*has_failed)(void *dut);
-	/** Add line and toggle coverage to @path. */
-	void (*write_coverage)(void *dut, const char *path);
-};
+/** Two clocks of reset, what memories hold stays. */
+void dut_reset(struct cosim_dut *dut, const struct rn_doorbell_identity *identity);
 
-#ifdef __cplusplus
-}
-#endif
+/** The outputs that @in has. */
+void dut_settle(struct cosim_dut *dut, const struct dut_inputs *in, struct dut_outputs *out);
 
 #endif

@@ -56,13 +56,17 @@ void random_identity(struct random_stimulus *s, struct rn_doorbell_identity *ide
 }
 
 /* Another character: what is written, how much of it, and how busy the ports behind are. */
-static void change_character(struct random_stimulus *s, uint64_t cycle)
+static void change_character(struct random_stimulus *s, const struct rig *rig, uint64_t cycle)
 {
 	static const uint32_t rates[] = {2, 10, 30, 60, 100};
 	static const uint32_t readiness[] = {0, 5, 20, 50, 80, 100};
 	bool is_calm = chance(s, 30);
 
 	s->until_cycle = cycle + 50 + below(s, 500);
+	/* Seldom long enough to fill the fifo, however deep. */
+	if (chance(s, 5))
+		s->until_cycle +=
+			2 * (uint64_t)rig->params.fifo_entries * rig->params.interval_cycles;
 	for (unsigned i = 0; i < WRITE_KINDS; i++)
 		s->weight[i] = chance(s, 50) ? below(s, 20) : 0;
 	s->weight[below(s, WRITE_KINDS)] += 10;
@@ -293,7 +297,7 @@ static void drive_read(struct random_stimulus *s, struct rig *rig)
 void random_drive(struct random_stimulus *s, struct rig *rig)
 {
 	if (rig->bench.cycle >= s->until_cycle)
-		change_character(s, rig->bench.cycle);
+		change_character(s, rig, rig->bench.cycle);
 	for (unsigned i = 0; i < OUT_COUNT; i++)
 		rig->ready[i] = chance(s, s->ready_percent[i]);
 	/* Two may come in a cycle: the port's fill level then jumps. */

@@ -12,16 +12,6 @@
 /* Nothing for so long, and both blocks have nothing to do: the time between is left out. */
 #define SKIP_CYCLES 64
 
-static const char *const param_name[] = {
-	"fifo_entries",
-	"interval_cycles",
-	"decode_latency_cycles",
-	"read_latency_cycles",
-	"blueflame_buffers",
-	"recover",
-	"max_qps",
-};
-
 struct recording {
 	FILE *file;
 	bool ready[OUT_COUNT];
@@ -29,7 +19,7 @@ struct recording {
 	uint64_t written[3];
 };
 
-struct recording *recording_new(const char *path, const struct dut_kind *kind)
+struct recording *recording_new(const char *path, const struct rn_doorbell_params *params)
 {
 	FILE *file = fopen(path, "w");
 	struct recording *recording;
@@ -41,8 +31,9 @@ struct recording *recording_new(const char *path, const struct dut_kind *kind)
 	for (unsigned i = 0; i < OUT_COUNT; i++)
 		recording->ready[i] = true;
 	fprintf(file, "unit doorbell\n");
-	for (unsigned i = 0; i < RN_ARRAY_LEN(param_name); i++)
-		fprintf(file, "param %s %u\n", param_name[i], kind->params[i]);
+	for (size_t i = 0; i < rn_doorbell_param_table.count; i++)
+		fprintf(file, "param %s %.0f\n", rn_doorbell_param_table.rows[i].key,
+			rn_param_value(&rn_doorbell_param_table.rows[i], params));
 	return recording;
 }
 
@@ -89,7 +80,7 @@ void recording_end(struct recording *recording, const struct rig *rig)
 struct replay {
 	struct cosim_stimulus stimulus;
 	struct cosim_event event; /* the next one */
-	uint32_t params[RN_ARRAY_LEN(param_name)];
+	struct rn_doorbell_params params;
 	bool has_error;
 	bool is_through;
 };
@@ -106,9 +97,8 @@ static bool read_head(struct replay *replay)
 			return is_doorbell && event->kind != COSIM_EVENT_ERROR;
 		if (strcmp(event->name, "doorbell") == 0)
 			is_doorbell = true;
-		for (unsigned i = 0; i < RN_ARRAY_LEN(param_name); i++)
-			if (strcmp(event->name, param_name[i]) == 0)
-				replay->params[i] = (uint32_t)event->value;
+		cosim_param_set(&rn_doorbell_param_table, &replay->params, event->name,
+				(double)event->value);
 	}
 }
 
@@ -133,9 +123,9 @@ void replay_close(struct replay *replay)
 	free(replay);
 }
 
-const uint32_t *replay_params(const struct replay *replay)
+const struct rn_doorbell_params *replay_params(const struct replay *replay)
 {
-	return replay->params;
+	return &replay->params;
 }
 
 uint64_t replay_first_cycle(const struct replay *replay)

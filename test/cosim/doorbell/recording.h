@@ -9,7 +9,7 @@
 struct recording;
 
 /** NULL when @path cannot be written. */
-struct recording *recording_new(const char *path, const struct dut_kind *kind);
+struct recording *recording_new(const char *path, const struct rn_doorbell_params *params);
 /** What the rig's last cycle had at its inputs. */
 void recording_add(struct recording *recording, const struct rig *rig);
 void recording_end(struct recording *recording, const struct rig *rig);
@@ -20,8 +20,8 @@ struct replay;
 struct replay *replay_open(const char *path);
 void replay_close(struct replay *replay);
 
-/** The block's parameters in the order of struct rn_doorbell_params. */
-const uint32_t *replay_params(const struct replay *replay);
+/** The block's parameters. */
+const struct rn_doorbell_params *replay_params(const struct replay *replay);
 
 /** Of the first event, at least 2. */
 uint64_t replay_first_cycle(const struct replay *replay);

@@ -13,17 +13,18 @@
 #define RIG_WRITE_FIFO 1024
 
 struct rig {
-	const struct dut_kind *kind;
+	const struct rn_rtl_kind *kind;
 	struct rn_doorbell_params params;
 	struct rn_doorbell_identity identity;
 	struct bench bench;
 	struct rn_doorbell_ports ports;
 	struct rn_fifo *out_fifo[OUT_COUNT];
 	struct rn_doorbell *model;
-	void *always; /* clocked in every cycle */
-	void *gated;
+	struct cosim_dut *always; /* clocked in every cycle */
+	struct cosim_dut *gated;
 	/* Of the cycle that runs next, set by the caller; 1 after rig_init. */
 	bool ready[OUT_COUNT];
+	bool compares_ports_alone; /* set by the caller: no counters, stalls and deadlines */
 	/* How far the RTL's cycle numbers are ahead, set by the caller after rig_init or rig_restart: time is relative. */
 	uint64_t cycle_offset;
 
@@ -53,9 +54,9 @@ struct rig {
 
 extern const char *const rig_out_name[OUT_COUNT];
 
-/** A world for @kind whose cycles begin after @first_cycle; @plusarg selects a fault or is NULL. */
-void rig_init(struct rig *rig, const struct dut_kind *kind, uint64_t first_cycle,
-	      const char *plusarg);
+/** A world for @kind whose cycles begin after @first_cycle; @plusarg selects a fault or is NULL; @seed is of what registers hold and idle wires carry. */
+void rig_init(struct rig *rig, const struct rn_rtl_kind *kind, uint64_t first_cycle,
+	      const char *plusarg, uint64_t seed);
 void rig_fini(struct rig *rig);
 
 /** Reset both Verilated blocks with what their memories hold, and begin with a new C block. */

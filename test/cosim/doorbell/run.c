@@ -17,7 +17,7 @@ static void end_run(struct run *run, struct rig *rig)
 	run->done_cycles = rig->cycles;
 	memcpy(run->difference, rig->difference, sizeof(run->difference));
 	if (run->rtl_cover)
-		run->kind->write_coverage(rig->always, run->rtl_cover);
+		run->kind->write_coverage(rig->always->block, run->rtl_cover);
 	rig_fini(rig);
 	free(rig);
 }
@@ -29,9 +29,12 @@ void run_random(struct run *run)
 	struct point_before before;
 	uint64_t until = UINT64_MAX;
 	struct rn_doorbell_identity identity;
-	struct recording *recording = run->record ? recording_new(run->record, run->kind) : NULL;
+	struct recording *recording = NULL;
 
-	rig_init(rig, run->kind, 1, run->plusarg);
+	rig_init(rig, run->kind, 1, run->plusarg, run->seed);
+	rig->compares_ports_alone = run->ports_alone;
+	if (run->record)
+		recording = recording_new(run->record, &rig->params);
 	random_init(&stimulus, run->seed);
 	if (!recording)
 		until = random_restart(&stimulus, &rig->cycle_offset);
@@ -56,16 +59,19 @@ void run_random(struct run *run)
 	end_run(run, rig);
 }
 
-static const struct dut_kind *find_kind(const uint32_t params[7],
-					const struct dut_kind *const *kinds)
+static const struct rn_rtl_kind *find_kind(const struct rn_doorbell_params *wanted)
 {
-	for (; *kinds; kinds++)
-		if (memcmp((*kinds)->params, params, sizeof((*kinds)->params)) == 0)
-			return *kinds;
+	struct rn_doorbell_params params;
+
+	for (const struct rn_rtl_kind *const *kind = cosim_kinds; *kind; kind++) {
+		cosim_kind_params(*kind, &rn_doorbell_param_table, &params);
+		if (!memcmp(&params, wanted, sizeof(params)))
+			return *kind;
+	}
 	return NULL;
 }
 
-bool run_replay(struct run *run, const char *path, const struct dut_kind *const *kinds)
+bool run_replay(struct run *run, const char *path)
 {
 	struct replay *replay = replay_open(path);
 	struct rig *rig;
@@ -76,7 +82,7 @@ bool run_replay(struct run *run, const char *path, const struct dut_kind *const 
 		snprintf(run->difference, sizeof(run->difference), "%s: cannot be read", path);
 		return false;
 	}
-	run->kind = find_kind(replay_params(replay), kinds);
+	run->kind = find_kind(replay_params(replay));
 	if (!run->kind) {
 		snprintf(run->difference, sizeof(run->difference),
 			 "%s: no block was built with its parameters", path);
@@ -84,7 +90,8 @@ bool run_replay(struct run *run, const char *path, const struct dut_kind *const 
 		return false;
 	}
 	rig = malloc(sizeof(*rig));
-	rig_init(rig, run->kind, replay_first_cycle(replay) - 1, run->plusarg);
+	rig_init(rig, run->kind, replay_first_cycle(replay) - 1, run->plusarg, run->seed);
+	rig->compares_ports_alone = run->ports_alone;
 	while (replay_drive(replay, rig))
 		if (!rig_cycle(rig))
 			break;

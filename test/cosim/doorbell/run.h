@@ -9,10 +9,11 @@
 
 struct run {
 	/* In. */
-	const struct dut_kind *kind;
+	const struct rn_rtl_kind *kind;
 	uint64_t seed;
 	uint64_t cycles;
 	const char *plusarg;	   /* "+fault=N" or NULL */
+	bool ports_alone;	   /* compare no counters, stalls and deadlines */
 	const char *record;	   /* file for the stimulus, or NULL */
 	const char *rtl_cover;	   /* file for line and toggle coverage, or NULL */
 	struct cosim_cover *cover; /* or NULL */
@@ -28,8 +29,8 @@ void run_random(struct run *run);
 
 /**
  * What was recorded in @path, by this bench or by rnicsim, to its end. The kind comes from the parameters in the file,
- * of the @kinds, which end with NULL. False: @path cannot be read or nobody was built so; @difference says it.
+ * of cosim_kinds. False: @path cannot be read or nobody was built so; @difference says it.
  */
-bool run_replay(struct run *run, const char *path, const struct dut_kind *const *kinds);
+bool run_replay(struct run *run, const char *path);
 
 #endif

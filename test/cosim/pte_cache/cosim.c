@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cosim/common/options.h"
-#include "cosim/pte_cache/kinds.h"
 #include "cosim/pte_cache/random.h"
 #include "cosim/pte_cache/replay.h"
 
@@ -39,33 +38,34 @@ static FILE *open_record(const char *path, const struct rn_pte_cache_params *par
 	return file;
 }
 
-static int run(const struct cosim_options *options, const struct dut_kind *kind)
+static int run(const struct cosim_options *options, const struct rn_rtl_kind *kind)
 {
 	struct coverage coverage;
 	bool is_same;
 
 	coverage_init(&coverage);
-	rig_init(&rig, kind, random_first_cycle(options->seed), options->plusarg);
+	rig_init(&rig, kind, random_first_cycle(options->seed), options->plusarg, options->seed);
+	rig.compares_ports_alone = options->ports_alone;
 	if (options->record)
-		rig.record = open_record(options->record, &kind->params);
+		rig.record = open_record(options->record, &rig.params);
 	if (options->replay)
 		is_same = replay_run(&rig, &coverage, options->replay);
 	else
 		is_same = run_random(options, &coverage);
-	if (rig.cycle <= rig.first_cycle) {
+	if (!rig_cycles(&rig)) {
 		fprintf(stderr, "pte_cache: no cycle was compared\n");
 		return 2;
 	}
 	printf("pte_cache %s: seed %" PRIu64 ", %" PRIu64 " cycles, %" PRIu64
 	       " with the gated clock: %s\n",
-	       kind->geometry, options->seed, rig.cycle - rig.first_cycle, rig.gated_cycles,
+	       kind->geometry, options->seed, rig_cycles(&rig), rig.gated_cycles,
 	       is_same ? "no difference" : rig.difference);
 	if (!is_same)
 		rig_explain(&rig, stdout);
 	if (options->cover && !cosim_cover_write(&coverage.cover, options->cover))
 		fprintf(stderr, "%s: cannot write\n", options->cover);
 	if (options->rtl_cover)
-		kind->write_coverage(rig.always, options->rtl_cover);
+		kind->write_coverage(rig.always->block, options->rtl_cover);
 	if (rig.record)
 		fclose(rig.record);
 	coverage_fini(&coverage);
@@ -78,17 +78,12 @@ int main(int argc, char **argv)
 	struct cosim_options options = {
 		.seed = cosim_env_seed(1),
 		.cycles = cosim_env_cycles(100000, 10000000),
-		.geometry = kinds[0]->geometry,
+		.geometry = cosim_kinds[0]->geometry,
 	};
+	const struct rn_rtl_kind *kind;
 
 	if (!cosim_options_parse(&options, argc, argv))
 		return 2;
-	for (unsigned i = 0; i < KINDS; i++)
-		if (!strcmp(kinds[i]->geometry, options.geometry))
-			return run(&options, kinds[i]);
-	fprintf(stderr, "--geometry: no '%s'; there are:", options.geometry);
-	for (unsigned i = 0; i < KINDS; i++)
-		fprintf(stderr, " %s", kinds[i]->geometry);
-	fputc('\n', stderr);
-	return 2;
+	kind = cosim_kind_find(options.geometry);
+	return kind ? run(&options, kind) : 2;
 }

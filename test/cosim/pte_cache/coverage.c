@@ -131,7 +131,7 @@ static void cover_arrivals(struct coverage *coverage, const struct rig *rig)
 	struct rn_dma_rsp rsp;
 
 	in->desc->unpack(in->words, &rsp);
-	bool is_mpt = rsp.token < rig->kind->params.mpt_misses;
+	bool is_mpt = rsp.token < rig->params.mpt_misses;
 	bool is_stale = rig->outputs.counts[STALE_FILLS], is_ok = rsp.status == RN_DMA_OK;
 
 	coverage_hit(coverage, is_mpt ? fill_stale_mpt : fill_stale_mtt, is_stale);

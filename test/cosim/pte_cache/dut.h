@@ -1,6 +1,5 @@
 /*
- * A Verilated rn_pte_cache as the bench sees it: messages as packed words at its ports. dut.cc is compiled once for
- * each geometry and build.
+ * A Verilated rn_pte_cache as the bench sees it: messages as packed words at its ports.
  */
 #ifndef RN_TEST_COSIM_PTE_CACHE_DUT_H
 #define RN_TEST_COSIM_PTE_CACHE_DUT_H
@@ -8,25 +7,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cosim/common/dut.h"
 #include "nic/pte_cache/pte_cache.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 enum dut_in { IN_REQ0, IN_REQ1, IN_RELEASE, IN_INVAL, IN_BASE, IN_DMA_RSP, IN_COUNT };
 enum dut_out { OUT_RSP0, OUT_RSP1, OUT_DONE, OUT_DMA_REQ, OUT_COUNT };
 
-#define DUT_WORDS 8	/* of the widest message */
-#define DUT_WAYS 8	/* of the MTT cache at most */
-#define DUT_COUNTERS 16 /* of the block, in the order of its list */
+#define DUT_WORDS 8	   /* of the widest message */
+#define DUT_WAYS 16	   /* of the MTT cache at most */
+#define DUT_DATA_BYTES 512 /* beside the answer of a DMA read */
+#define DUT_COUNTERS 16	   /* of the block, in the order of its list */
 
 struct dut_inputs {
 	uint64_t cycle;
 	const uint32_t *words[IN_COUNT];
 	const uint8_t *data; /* beside the DMA's answer; NULL: as before */
 	bool valid[IN_COUNT];
-	bool is_new[IN_COUNT]; /* words differ from those of the last call */
 	bool ready[OUT_COUNT];
 };
 
@@ -50,25 +46,6 @@ struct dut_outputs {
 	uint32_t wake_cycles;
 };
 
-struct dut_kind {
-	const char *geometry;
-	struct rn_pte_cache_params params; /* what it was built with */
-	/** In reset; @plusarg: a "+name=value" for it, or NULL. */
-	void *(*make)(const char *plusarg);
-	void (*free)(void *dut);
-	void (*settle)(void *dut, const struct dut_inputs *in, struct dut_outputs *out);
-	/** The rising edge that ends the cycle. */
-	void (*clock)(void *dut);
-	/** Whether an assertion has failed. */
-	bool (*has_failed)(void *dut);
-	/** Line and toggle coverage into @path; nothing when it was built without. */
-	void (*write_coverage)(void *dut, const char *path);
-};
-
-extern const struct dut_kind DUT_KIND;
-
-#ifdef __cplusplus
-}
-#endif
+void dut_settle(struct cosim_dut *dut, const struct dut_inputs *in, struct dut_outputs *out);
 
 #endif

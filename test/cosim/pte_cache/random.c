@@ -23,8 +23,7 @@ static uint64_t pick_index(struct random *random)
 
 	if (chance(random, 64, 1))
 		return below(random, 1 << 24);
-	return phase->high + key % phase->sets +
-	       random->rig->kind->params.mpt_sets * (key / phase->sets);
+	return phase->high + key % phase->sets + random->rig->params.mpt_sets * (key / phase->sets);
 }
 
 /* --- phases --- */
@@ -57,10 +56,13 @@ static void next_phase(struct random *random)
 {
 	bool is_silent = chance(random, 16, 1);
 	struct random_phase *phase = &random->phase;
+	/* Long enough to fill what can be filled. */
+	uint64_t long_cycles = 4000 + 8 * (uint64_t)random->rig->params.request_slots *
+					      random->rig->params.interval_cycles;
 
 	*phase = (struct random_phase){
-		.end_cycle =
-			random->rig->cycle + 20 + below(random, chance(random, 4, 1) ? 4000 : 500),
+		.end_cycle = random->rig->cycle + 20 +
+			     below(random, chance(random, 4, 1) ? long_cycles : 500),
 		.release_rate = PICK(random, 16, 16, 12, 4, 1, 0),
 		.inval_rate = is_silent ? 0 : PICK(random, 0, 2, 8, 40, 200),
 		.base_rate = is_silent ? 0 : PICK(random, 0, 0, 0, 0, 2, 20),
@@ -86,14 +88,21 @@ static void next_phase(struct random *random)
 static void pick_range(struct random *random, const struct rn_hw_mpt *mpt, struct rn_pte_req *req)
 {
 	uint64_t page = UINT64_C(1) << (mpt->log_page_bytes < 40 ? mpt->log_page_bytes : 40);
-	uint64_t offset = below(random, random->phase.pages) * page + below(random, page);
+	uint64_t offset = below(random, random->phase.pages) * page;
 
+	/* At the beginning of a page, at its end, or within. */
+	if (chance(random, 16, 1))
+		offset += page - 1;
+	else if (chance(random, 16, 12))
+		offset += below(random, page);
 	if (chance(random, 16, 1))
 		offset = rn_rng_next(&random->rng);
 	if (mpt->length)
 		offset %= mpt->length;
 	req->va = mpt->start_va + offset;
 	req->length = (uint32_t)(1 + below(random, chance(random, 2, 1) ? 64 : 70000));
+	if (chance(random, 8, 1))
+		req->length = (uint32_t)(1 + below(random, RN_MAX_MESSAGE_BYTES));
 	if (req->length > mpt->length - offset)
 		req->length = (uint32_t)(mpt->length - offset);
 }
@@ -189,7 +198,7 @@ static void alias_read(struct random *random, struct rn_pte_inval *inval)
 
 static void push_inval(struct random *random)
 {
-	const struct rn_pte_cache_params *params = &random->rig->kind->params;
+	const struct rn_pte_cache_params *params = &random->rig->params;
 	uint64_t index = pick_index(random);
 	struct rn_hw_mpt mpt = tables_mpt(random, index);
 	struct rn_pte_inval inval = {
@@ -299,12 +308,12 @@ static void take_read(struct random *random)
 	*read = (struct random_read){
 		.due_cycle = random->rig->cycle + below(random, random->phase.latency_cycles),
 		.token = req->token,
-		.is_mpt = req->token < random->rig->kind->params.mpt_misses,
+		.is_mpt = req->token < random->rig->params.mpt_misses,
 	};
 	read->index = (req->addr - random->rig->model->base.mpt_pa) / RN_MPT_BYTES;
 	coverage_hit(random->coverage, read_of_short_table,
 		     !read->is_mpt &&
-			     req->len < random->rig->kind->params.mtt_line_entries * RN_MTT_BYTES);
+			     req->len < random->rig->params.mtt_line_entries * RN_MTT_BYTES);
 }
 
 static void push_answer(struct random *random)
@@ -413,15 +422,35 @@ static void skip_time(struct random *random)
 	random->phase.end_cycle += cycles;
 }
 
+/* In whatever state both are; the cycle numbers behind it are smaller or larger than those before. */
+static void reset(struct random *random)
+{
+	uint64_t first_cycle = 1 + below(random, chance(random, 2, 1) ? 100 : 1 << 20);
+
+	rig_restart(random->rig, first_cycle);
+	random->base = (struct rn_pte_base){.mpt_pa = 0};
+	random->reads_count = 0;
+	memset(random->held, 0, sizeof(random->held));
+	next_phase(random);
+}
+
+static void change_phase(struct random *random)
+{
+	if (chance(random, 64, 1))
+		random_hoard(random, 6000);
+	else if (chance(random, 24, 1) && !random->rig->record)
+		reset(random);
+	else
+		next_phase(random);
+}
+
 bool random_run(struct random *random, uint64_t cycles)
 {
 	for (uint64_t i = 0; i < cycles; i++) {
 		if (is_quiet(random) && chance(random, 32, 1))
 			skip_time(random);
-		if (random->rig->cycle >= random->phase.end_cycle && chance(random, 64, 1))
-			random_hoard(random, 6000);
-		else if (random->rig->cycle >= random->phase.end_cycle)
-			next_phase(random);
+		if (random->rig->cycle >= random->phase.end_cycle)
+			change_phase(random);
 		push_inputs(random);
 		coverage_before(random->coverage, random->rig);
 		if (!rig_cycle(random->rig))

@@ -20,7 +20,7 @@ static bool has_param(const struct rig *rig, const struct cosim_event *event)
 		const struct rn_param_desc *row = &rn_pte_cache_param_table.rows[i];
 
 		if (!strcmp(row->key, event->name))
-			return rn_param_value(row, &rig->kind->params) == (double)event->value;
+			return rn_param_value(row, &rig->params) == (double)event->value;
 	}
 	return !strcmp(event->name, "pte_cache");
 }

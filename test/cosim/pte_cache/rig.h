@@ -12,7 +12,7 @@
 #include "nic/pte_cache/pte_cache.h"
 
 #define RIG_IN_DEPTH 64
-#define RIG_DATA_BYTES 512
+#define RIG_DATA_BYTES DUT_DATA_BYTES
 #define RIG_BUFFERS 512 /* reads under way at most: tokens */
 #define RIG_LOG 48	/* transactions remembered for the message of a difference */
 
@@ -24,13 +24,15 @@ struct rig_transaction {
 };
 
 struct rig {
-	const struct dut_kind *kind;
+	const struct rn_rtl_kind *kind;
+	struct rn_pte_cache_params params;
+	bool compares_ports_alone; /* set by the caller: no counters, stalls and log lines */
 	struct bench bench;
 	struct rn_pte_cache *model;
 	struct cosim_in in[IN_COUNT];
 	struct cosim_out out[OUT_COUNT];
-	void *always; /* clocked in every cycle */
-	void *gated;
+	struct cosim_dut *always; /* clocked in every cycle */
+	struct cosim_dut *gated;
 	FILE *record; /* stimulus of this run; or NULL */
 	/* The model's log of lookups, a cycle's lines. */
 	FILE *lookups;
@@ -39,7 +41,8 @@ struct rig {
 	bool was_ready[OUT_COUNT];
 	bool was_ready_before[OUT_COUNT];
 
-	uint64_t first_cycle; /* behind it the cycles that were run and compared begin */
+	uint64_t first_cycle;	 /* behind it the cycles that were run and compared begin */
+	uint64_t earlier_cycles; /* compared before the last reset */
 	/* The cycle that ran last. */
 	uint64_t cycle;
 	struct dut_inputs inputs;
@@ -52,7 +55,6 @@ struct rig {
 	uint8_t gated_stall;
 	bool gated_slept;
 	bool gated_valid[OUT_COUNT];
-	bool gated_is_new[IN_COUNT]; /* inputs that it has not seen */
 
 	/* Answers of the DMA engine on their way: data by token, and the model's buffer. */
 	uint8_t data[RIG_BUFFERS][RIG_DATA_BYTES];
@@ -65,10 +67,19 @@ struct rig {
 	char difference[256];
 };
 
-/** A world for @kind whose cycles begin after @first_cycle; @plusarg selects a fault or is NULL. */
-void rig_init(struct rig *rig, const struct dut_kind *kind, uint64_t first_cycle,
-	      const char *plusarg);
+/**
+ * A world for @kind whose cycles begin after @first_cycle; @plusarg selects a fault or is NULL; @seed is of what registers
+ * hold and idle wires carry.
+ */
+void rig_init(struct rig *rig, const struct rn_rtl_kind *kind, uint64_t first_cycle,
+	      const char *plusarg, uint64_t seed);
 void rig_fini(struct rig *rig);
+
+/** Reset both Verilated blocks in whatever state they are, and begin after @first_cycle with a new C block. */
+void rig_restart(struct rig *rig, uint64_t first_cycle);
+
+/** Cycles compared so far. */
+uint64_t rig_cycles(const struct rig *rig);
 
 /** Run the next cycle and compare; false after a difference. */
 bool rig_cycle(struct rig *rig);

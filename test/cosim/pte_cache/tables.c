@@ -52,7 +52,7 @@ static uint8_t log_page_of(uint64_t random_bits)
 /* Few sets, so that regions take each other's lines. */
 static uint64_t mtt_index_of(const struct random *random, uint64_t random_bits)
 {
-	const struct rn_pte_cache_params *params = &random->rig->kind->params;
+	const struct rn_pte_cache_params *params = &random->rig->params;
 	uint64_t line = (random_bits & 1) + params->mtt_sets * (random_bits >> 1 & 3) +
 			(random_bits >> 11 & 1) * (random_bits >> 12 & 63);
 	uint64_t high = (random_bits >> 18 & 1) * tables_mix(random_bits >> 19 & 1);

@@ -3,7 +3,6 @@
 
 With --table the programs' verdict on every fault is printed: what found it, after how many cycles of the unit's clock."""
 
-import glob
 import os
 import re
 import shutil
@@ -22,6 +21,9 @@ SWAPPED_PAYLOAD_FRAME = 21  # of pte_cache: an access of 1 KiB or more gets the 
 WRONG_DATA = r"byte \d+ is 0x|wrote (outside|behind)"  # what rc_verify says of it
 SWAPPED_FRAME = 7  # of pte_cache: two bytes of the frame number change places
 SWAPPED_ARM = 2  # of doorbell
+FORGOTTEN_RESET = 30  # of pte_cache: an assertion sees it at the first invalidation
+# No wake for an answer, for a register read, and one that comes a cycle late.
+SLEEPERS = {"pte_cache": (35,), "doorbell": (47, 48)}
 PROGRAMS = {name: [command, command + " localhost"] for name, command in {
     "pingpong": "ibv_rc_pingpong -g 0 -c -e -n 30 -p {port}",
     "write_bw lists": "ib_write_bw -F -l 15 -n 900 -p {port}",
@@ -39,12 +41,10 @@ LEAST_PART = 0.8
 
 
 def faults_of(unit):
-    """Numbers of the hand-made faults in a unit's source."""
-    numbers = set()
-    for path in glob.glob(os.path.join(runs.ROOT, "rtl", unit, "*.sv")):
-        with open(path, encoding="ascii") as stream:
-            numbers |= {int(number) for number in re.findall(r"`RN_FAULT\((\d+)\)", stream.read())}
-    return sorted(numbers)
+    """Numbers of the hand-made faults of a unit."""
+    listed = subprocess.run([os.path.join(runs.ROOT, "tools", "cosim", "seed_faults"), "--numbers",
+                             os.path.join(runs.ROOT, "test", "cosim", unit, "faults.txt")], capture_output=True, text=True, check=True)
+    return [int(number) for number in listed.stdout.split()]
 
 
 class Faults(runs.SystemTest):
@@ -89,12 +89,34 @@ class Faults(runs.SystemTest):
             times = [int(line[1:]) for line in vcd.splitlines() if line.startswith("#")]
             at_ps = int(re.search(r"simulated time (\d+) ps", result.errors)[1])
             self.assertTrue(times and times[-1] >= at_ps > times[0], f"{times[:1]} {times[-1:]} {at_ps}")
+            self.assertRegex(vcd, r"\$timescale\s+1\s*ps")
+            # memories that are deeper than the tools' default
+            self.assertRegex(vcd, r"tag_mem\[511\]" if unit == "pte_cache" else r"mem\[63\]")
 
     def test_lockstep_stops_at_the_first_difference(self):
         result = self.run_faulty("pte_cache", "lockstep", SWAPPED_FRAME, PROGRAMS["pingpong"])
         self.check_divergence(result, "pte_cache")
         self.assertRegex(result.errors, r"\* pa +model 0x[0-9a-f]{16}  rtl 0x[0-9a-f]{16}")
         self.check_divergence(self.run_faulty("doorbell", "lockstep", SWAPPED_ARM, PROGRAMS["pingpong"]), "doorbell")
+
+    def test_a_failed_assertion_is_named_and_ends_the_run(self):
+        for mode in ("rtl", "lockstep"):
+            result = self.run_faulty("pte_cache", mode, FORGOTTEN_RESET, PROGRAMS["rc_verify"])
+            self.check_divergence(result, "pte_cache")
+            self.assertIn("co-verification failed: an assertion of the RTL has failed", result.errors)
+            self.assertIn("EpochIsDrained", result.text)
+            self.assertLess(result.seconds, 30)
+
+    def test_rtl_that_sleeps_is_named_and_ends_the_run(self):
+        for unit, faults in SLEEPERS.items():
+            for fault in faults:
+                for mode in ("rtl", "lockstep"):
+                    result = self.run_faulty(unit, mode, fault, PROGRAMS["rc_verify"])
+                    self.assertEqual(result.status, DIVERGED, f"{unit} {fault} {mode} {result}")
+                    self.assertRegex(result.errors, f"co-verification failed: the RTL sleeps.*unit {unit}")
+                    self.assertRegex(result.errors, r"asleep: in core cycle \d+ idle_o was 1, with a wake (never|in cycle \d+)")
+                    self.assertNotIn("did not come up", result.errors)
+                    self.assertLess(result.seconds, 30)
 
     def programs(self):
         """(name, commands, settings), the quick and telling ones first."""

@@ -71,6 +71,8 @@ class SameAsTheModel(runs.SystemTest):
         for name, unit in run["units"].items():
             self.assertEqual((unit["mode"], unit["geometry"]), (mode, "shipped"), name)
             self.assertGreater(unit["rtl_evaluations"], 0, name)
+            self.assertEqual((unit["rtl"], unit["rtl_is"]), ("rn_" + name.rsplit(".", 1)[1], "rnicsim's"), name)
+            self.assertRegex(unit["rtl_sources"], "^[0-9a-f]{12}$", name)
             # there is no C block in rtl
             self.assertEqual(unit["model_ticks"] == 0, mode == "rtl", name)
 

@@ -122,9 +122,16 @@ static void make_system(struct world *world, const struct world_options *options
 		.tlp_path = options->tlps ? world_path(world, "tlp.csv") : NULL,
 		.lookup_path = options->lookups ? world_path(world, "lookup.csv") : NULL,
 	};
-	const struct rn_cosim_options units = {.end_with = WORLD_DIVERGED};
+	static const char *plusarg; /* borrowed by the units */
+	const struct rn_cosim_options units = {
+		.end_with = WORLD_DIVERGED,
+		.plusargs = &plusarg,
+		.plusargs_count = getenv("RN_PLUSARG") != NULL,
+		.fst_path = getenv("RN_DIVERGENCE_FST"),
+	};
 	char *error = NULL;
 
+	plusarg = getenv("RN_PLUSARG");
 	choose_units(world);
 	check_units(world);
 	world->cosim = rn_cosim_new(world->scenario, &units, &error);

@@ -12,7 +12,8 @@
  *	world_fini(&w);
  *
  * With RN_UNIT_MODE=rtl or lockstep in the environment, every unit whose geometry is Verilated is that; a difference
- * ends the process with status 71.
+ * ends the process with status 71. RN_PLUSARG="+name=value" is for their $value$plusargs, RN_DIVERGENCE_FST the path
+ * of the waveform.
  */
 #ifndef RN_TEST_SYSTEM_WORLD_H
 #define RN_TEST_SYSTEM_WORLD_H

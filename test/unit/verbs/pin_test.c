@@ -322,7 +322,7 @@ static void exchange_under_blocked_threads(void)
 	ck_assert_int_eq(pthread_create(&receiver, NULL, receive_bytes, buf), 0);
 	while (!transfers_done)
 		sched_yield();
-	for (unsigned i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < 40; i++) {
 		ck_assert_int_eq(pin(buf, COUNTERS * PAGE), 0);
 		unpin(buf, COUNTERS * PAGE);
 	}
