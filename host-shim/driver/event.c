@@ -11,6 +11,7 @@
 
 /* Verbs event types. */
 #define EVENT_CQ_ERR 0
+#define EVENT_QP_FATAL 1
 #define EVENT_QP_ACCESS_ERR 3 /* 1 .. 3: fatal, request error, access error */
 
 /* False: nobody listens, or too many wait; it is lost. */
@@ -39,6 +40,11 @@ static void qp_event(struct rn_driver *driver, uint32_t qpn, uint32_t type)
 	if (type && type <= EVENT_QP_ACCESS_ERR)
 		qp->failed = true;
 	qp->async_events += send_async(qp->client, qp->cookie, type, qpn);
+}
+
+void rn_event_qp_fatal(struct rn_driver *driver, uint32_t qpn)
+{
+	qp_event(driver, qpn, EVENT_QP_FATAL);
 }
 
 static void port_event(struct rn_driver *driver, uint32_t port, uint32_t type)

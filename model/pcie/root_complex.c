@@ -78,8 +78,11 @@ static void store(struct rn_root_complex *rc, const struct rn_tlp *tlp)
 	rn_buffer_put(rc->env.buffers, tlp->buf);
 	rc->counters.writes++;
 	rc->counters.write_bytes += tlp->len;
-	if (!there)
+	if (!there) {
 		rc->counters.write_aborts++;
+		if (rc->abort_hook)
+			rc->abort_hook(rc->abort_hook_arg, tlp->addr);
+	}
 	if (there && (tlp->flags & RN_TLP_LAST) && rc->write_hook)
 		rc->write_hook(rc->write_hook_arg, tlp->addr + tlp->len - 1);
 	if (there && tlp->channel == RN_DMA_CH_CQE && rc->completion_hook)
@@ -188,6 +191,13 @@ void rn_root_complex_set_msi(struct rn_root_complex *rc, void (*fn)(void *arg, u
 {
 	rc->msi = fn;
 	rc->msi_arg = arg;
+}
+
+void rn_root_complex_set_abort_hook(struct rn_root_complex *rc, void (*fn)(void *arg, uint64_t pa),
+				    void *arg)
+{
+	rc->abort_hook = fn;
+	rc->abort_hook_arg = arg;
 }
 
 void rn_root_complex_set_write_hook(struct rn_root_complex *rc, void (*fn)(void *arg, uint64_t pa),

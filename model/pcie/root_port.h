@@ -111,6 +111,8 @@ struct rn_root_complex {
 
 	void (*msi)(void *arg, uint32_t vector);
 	void *msi_arg;
+	void (*abort_hook)(void *arg, uint64_t pa);
+	void *abort_hook_arg;
 	void (*write_hook)(void *arg, uint64_t pa);
 	void *write_hook_arg;
 	void (*completion_hook)(void *arg, uint64_t pa);

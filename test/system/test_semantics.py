@@ -3,7 +3,7 @@
 
 import runs
 
-CASES = ("holding", "handles", "registration", "timestamps", "privileges")
+CASES = ("holding", "handles", "registration", "timestamps", "privileges", "gone_memory")
 VIRTUAL = ("wall_time",)  # in free-run simulated time falls behind the clock that programs read
 
 

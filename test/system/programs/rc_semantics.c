@@ -311,6 +311,85 @@ static void wall_time(void)
 	stamps(true);
 }
 
+/* Poll for one completion. */
+static enum ibv_wc_status await(void)
+{
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(cq, 1, &wc) == 0)
+		;
+	return wc.status;
+}
+
+static void cut_file(uint8_t *at, int fd)
+{
+	(void)at;
+	HOLDS(ftruncate(fd, 0) == 0);
+}
+
+static void unmap(uint8_t *at, int fd)
+{
+	(void)fd;
+	HOLDS(munmap(at, PAGE) == 0);
+}
+
+static void protect(uint8_t *at, int fd)
+{
+	(void)fd;
+	HOLDS(mprotect(at, PAGE, PROT_READ) == 0);
+}
+
+/* The memory of a connected queue pair's region goes away; @in_place: it was exchanged for frames, which stay. */
+static void lose(void (*take_away)(uint8_t *at, int fd), bool in_place)
+{
+	const int fd = memfd_create("region", MFD_CLOEXEC);
+	struct ibv_async_event event;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_mr *mr;
+	uint8_t *at;
+
+	HOLDS(ftruncate(fd, PAGE) == 0);
+	at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		  in_place ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, in_place ? -1 : fd, 0);
+	qp = make_qp(cq, cq);
+	mr = ibv_reg_mr(pd, at, PAGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	HOLDS(qp && mr);
+	connect_to_itself();
+	write_once(mr);
+	HOLDS(await() == IBV_WC_SUCCESS);
+	take_away(at, fd);
+	/* A write is under way when it finds out; the one behind it fails at the latest. */
+	write_once(mr);
+	if (in_place) {
+		HOLDS(await() == IBV_WC_SUCCESS);
+	} else if (await() == IBV_WC_SUCCESS) {
+		GIVES(0, ibv_get_async_event(context, &event));
+		HOLDS(event.event_type == IBV_EVENT_QP_FATAL && event.element.qp == qp);
+		ibv_ack_async_event(&event);
+		write_once(mr);
+		HOLDS(await() != IBV_WC_SUCCESS);
+	}
+	GIVES(0, ibv_query_qp(qp, &attr, IBV_QP_STATE, &init));
+	HOLDS(attr.qp_state == (in_place ? IBV_QPS_RTS : IBV_QPS_ERR));
+	GIVES(0, ibv_destroy_qp(qp));
+	GIVES(0, ibv_dereg_mr(mr));
+	close(fd);
+}
+
+/* On hardware pinned pages stay. Here those in frames do; what is reached through the process ends the queue pair. */
+static void gone_memory(void)
+{
+	void (*const ways[])(uint8_t * at, int fd) = {cut_file, unmap, protect};
+
+	make_objects();
+	GIVES(0, ibv_destroy_qp(qp));
+	for (size_t n = 0; n < sizeof(ways) / sizeof(ways[0]) && !wrong; n++)
+		lose(ways[n], false);
+	for (size_t n = 1; n < sizeof(ways) / sizeof(ways[0]) && !wrong; n++)
+		lose(ways[n], true);
+}
+
 static int open_in_child(void)
 {
 	const pid_t child = fork();
@@ -345,8 +424,9 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{"holding", holding},	    {"handles", handles},     {"registration", registration},
-	{"timestamps", timestamps}, {"wall_time", wall_time}, {"privileges", privileges},
+	{"holding", holding},	      {"handles", handles},	{"registration", registration},
+	{"timestamps", timestamps},   {"wall_time", wall_time}, {"privileges", privileges},
+	{"gone_memory", gone_memory},
 };
 
 int main(int argc, char **argv)
