@@ -5,7 +5,7 @@ execute_process(COMMAND ${RN_VERILATOR} --getenv VERILATOR_ROOT OUTPUT_VARIABLE 
 	OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 
 # rtl and lockstep stop at a failed one; without them they are a little faster.
-option(RN_RTL_ASSERT "Verilate rnicsim's blocks with their assertions" ON)
+option(RN_RTL_NO_ASSERT "Verilate rnicsim's blocks without their assertions" OFF)
 
 set(RN_RTL_INCLUDE_DIRS "${PROJECT_SOURCE_DIR}/rtl/gen" "${PROJECT_SOURCE_DIR}/rtl/common")
 set(RN_RTL_PACKAGES "${PROJECT_SOURCE_DIR}/rtl/gen/rn_hw_pkg.sv" "${PROJECT_SOURCE_DIR}/rtl/gen/rn_msg_pkg.sv")
