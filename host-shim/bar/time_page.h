@@ -16,6 +16,8 @@
 #define RN_TIME_MAGIC 0x454d4954u
 #define RN_TIME_SLOTS 128
 #define RN_TIME_NO_LIMIT UINT64_MAX
+/* Nobody sleeps longer than to here: what the NIC then still does, its timers included, fits into the 13 days behind it. */
+#define RN_TIME_END_PS (UINT64_MAX - (UINT64_C(1) << 60))
 
 /* Where the output of a run's programs leaves it: "device:node device:node", hexadecimal. */
 #define RN_ENV_OUTPUT "RNICSIM_OUTPUT"
@@ -100,11 +102,15 @@ struct rn_time_slot {
 	int32_t tid;
 	uint32_t spins;		  /* 1: this thread has been proved to spin on memory before */
 	_Atomic uint32_t watched; /* 1: the simulator sleeps on the futex */
-	_Atomic uint32_t rests;	  /* 1: another thread has the baton, do not spin for it */
-	uint32_t spin_tries;	  /* set by the simulator: pauses before its thread sleeps */
+	uint32_t reserved;
 	uint64_t now_ps;   /* the thread's virtual time; the simulator's to write before RUNNING */
 	uint64_t until_ps; /* the wait ends then at the latest */
 	uint64_t grid_ps;  /* a wait for a change ends at now + n * grid; 0: at once */
+	/*
+	 * Set by the simulator with the baton: while the thread's clock is below, the NIC writes nothing into its
+	 * host's memory and no other thread of its host has a turn. To look at memory it need not wait.
+	 */
+	uint64_t quiet_ps;
 };
 
 _Static_assert(sizeof(struct rn_time_slot) == 64, "a slot is a cache line");
@@ -127,7 +133,8 @@ struct rn_time_page {
 	_Atomic uint32_t examinable; /* set by the process: SIGURG asks a thread whether it spins */
 	_Atomic uint32_t used;	     /* slots 0 .. used-1 may be in use */
 	int32_t simulator_pid;
-	uint32_t tsc_mode; /* enum rn_tsc_mode */
+	_Atomic int32_t processor; /* set by the simulator: the run keeps to it; -1: to none */
+	uint32_t tsc_mode;	   /* enum rn_tsc_mode */
 	struct rn_time_tsc tsc;
 	_Alignas(64) struct rn_time_slot slot[RN_TIME_SLOTS];
 };

@@ -11,7 +11,8 @@
 #define RN_BITSET_LEVELS 6 /* 64^6 covers 2^32 numbers */
 
 struct rn_bitset {
-	uint64_t *level[RN_BITSET_LEVELS]; /* level[0]: the members; the last one in use is a single word */
+	uint64_t *level
+		[RN_BITSET_LEVELS]; /* level[0]: the members; the last one in use is a single word */
 	uint64_t bits;
 	uint64_t words_read; /* by rn_bitset_next() so far: what a test compares */
 	uint64_t count;	     /* members */

@@ -36,7 +36,8 @@ static uint32_t find_block(struct rn_buddy *buddy, uint32_t order_idx)
 
 static void put_block(struct rn_buddy *buddy, uint32_t block, uint32_t order)
 {
-	while (order < buddy->log_entries && rn_bitset_has(&buddy->order[order].blocks, block ^ 1)) {
+	while (order < buddy->log_entries &&
+	       rn_bitset_has(&buddy->order[order].blocks, block ^ 1)) {
 		rn_bitset_remove(&buddy->order[order].blocks, block ^ 1);
 		block >>= 1;
 		order++;

@@ -17,7 +17,7 @@ struct rn_buddy {
 	uint64_t used; /* entries */
 	struct rn_buddy_order {
 		struct rn_bitset blocks; /* b: block [b << order, (b + 1) << order) is free */
-		uint32_t hint; /* block where the search starts: blocks come back late */
+		uint32_t hint;		 /* block where the search starts: blocks come back late */
 	} order[RN_BUDDY_ORDERS];
 };
 

@@ -48,6 +48,7 @@ struct rn_driver *rn_driver_new(const struct rn_driver_env *env)
 	rn_list_init(&driver->clients);
 	rn_commands_init(driver);
 	rn_root_complex_set_msi(driver->rc, rn_event_interrupt, driver);
+	rn_root_complex_set_abort_hook(driver->rc, rn_fault_write, driver);
 	if (env->stats)
 		rn_stats_add_counters(env->stats, driver->name, counter_rows,
 				      RN_ARRAY_LEN(counter_rows), &driver->counters);
@@ -72,6 +73,7 @@ static void free_objects(struct rn_driver *driver)
 void rn_driver_free(struct rn_driver *driver)
 {
 	rn_root_complex_set_msi(driver->rc, NULL, NULL);
+	rn_root_complex_set_abort_hook(driver->rc, NULL, NULL);
 	free_objects(driver);
 	rn_commands_fini(driver);
 	rn_icm_fini(driver);

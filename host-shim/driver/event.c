@@ -11,6 +11,7 @@
 
 /* Verbs event types. */
 #define EVENT_CQ_ERR 0
+#define EVENT_QP_FATAL 1
 #define EVENT_QP_ACCESS_ERR 3 /* 1 .. 3: fatal, request error, access error */
 
 /* False: nobody listens, or too many wait; it is lost. */
@@ -39,6 +40,11 @@ static void qp_event(struct rn_driver *driver, uint32_t qpn, uint32_t type)
 	if (type && type <= EVENT_QP_ACCESS_ERR)
 		qp->failed = true;
 	qp->async_events += send_async(qp->client, qp->cookie, type, qpn);
+}
+
+void rn_event_qp_fatal(struct rn_driver *driver, uint32_t qpn)
+{
+	qp_event(driver, qpn, EVENT_QP_FATAL);
 }
 
 static void port_event(struct rn_driver *driver, uint32_t port, uint32_t type)
@@ -246,20 +252,19 @@ void rn_event_forget_cq(struct rn_cq_object *cq)
 		cq->comp_held = 0;
 		/* The pipe is gone through only for those that may be in it. */
 		if (cq->comp_events)
-			cq->comp_events -=
-				rn_outlet_take_back(&cq->channel->outlet, is_of_cq, cq);
+			cq->comp_events -= rn_outlet_take_back(&cq->channel->outlet, is_of_cq, cq);
 		flush_channel(&cq->channel->outlet);
 	}
 	if (cq->async_events)
-		cq->async_events -= forget_async(&cq->client->async, cq->cookie, EVENT_CQ_ERR,
-						 cq->cqn);
+		cq->async_events -=
+			forget_async(&cq->client->async, cq->cookie, EVENT_CQ_ERR, cq->cqn);
 }
 
 void rn_event_forget_qp(struct rn_qp_object *qp)
 {
 	if (qp->async_events)
-		qp->async_events -= forget_async(&qp->client->async, qp->cookie,
-						 EVENT_QP_ACCESS_ERR, qp->qpn);
+		qp->async_events -=
+			forget_async(&qp->client->async, qp->cookie, EVENT_QP_ACCESS_ERR, qp->qpn);
 }
 
 /* --- asynchronous events --- */

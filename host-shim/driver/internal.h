@@ -38,6 +38,7 @@
 	X(T, async_events, "events", "asynchronous events given to programs")                      \
 	X(T, async_events_lost, "events", "asynchronous events nobody listened for")               \
 	X(T, mmio_writes, "writes", "doorbell writes passed on to the NIC")                        \
+	X(T, dma_faults, "writes", "DMA writes that found no memory: unmapped or protected since") \
 	X(T, connections_without_grh, "queue pairs",                                               \
 	  "queue pairs given an address without GRH, which real RoCE refuses")
 
@@ -271,6 +272,13 @@ void rn_channel_create_request(struct rn_driver_client *client, const void *requ
 void rn_channel_destroy_request(struct rn_driver_client *client, const void *request);
 void rn_async_open_request(struct rn_driver_client *client, const void *request);
 struct rn_channel_object *rn_channel_find(struct rn_driver_client *client, uint32_t handle);
+
+/** The driver itself has put the QP, if it still is there, into the error state. */
+void rn_event_qp_fatal(struct rn_driver *driver, uint32_t qpn);
+
+/* fault.c */
+/** A DMA write found no memory at @pa. @arg: the driver. */
+void rn_fault_write(void *arg, uint64_t pa);
 
 /* client.c */
 void rn_client_answer(struct rn_driver_client *client, int error, uint32_t handle);

@@ -35,8 +35,8 @@ static uint64_t timeout_ps(int fd, int option)
 
 	if (getsockopt(fd, SOL_SOCKET, option, &time, &bytes) || (!time.tv_sec && !time.tv_usec))
 		return RN_TIME_NO_LIMIT;
-	return rn_virtual_now_ps() + (uint64_t)time.tv_sec * RN_PS_PER_S +
-	       (uint64_t)time.tv_usec * RN_PS_PER_US;
+	return rn_virtual_after_ps((uint64_t)time.tv_sec * RN_PS_PER_S +
+				   (uint64_t)time.tv_usec * RN_PS_PER_US);
 }
 
 static bool is_nonblocking(int fd)

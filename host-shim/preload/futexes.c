@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/affinity.h"
 #include "preload/own_signals.h"
 #include "preload/raw_calls.h"
 #include "preload/waits.h"
@@ -120,6 +121,12 @@ __attribute__((no_sanitize("address"))) RN_EXPORT long syscall(long number, ...)
 	if (number == SYS_futex && rn_virtual_is_on() && !is_of_page(argument[0]) &&
 	    virtual_futex(argument, &result))
 		return result;
+	if (number == SYS_sched_getaffinity)
+		return rn_affinity_get((pid_t)argument[0], (size_t)argument[1],
+				       (void *)argument[2]);
+	if (number == SYS_sched_setaffinity)
+		return rn_affinity_set((pid_t)argument[0], (size_t)argument[1],
+				       (const void *)argument[2]);
 	if (rn_own_signals_call(number, argument, &result) ||
 	    rn_raw_call(number, argument, &result))
 		return result;

@@ -55,7 +55,7 @@ RN_EXPORT int nanosleep(const struct timespec *time, struct timespec *rest)
 {
 	if (!rn_virtual_is_on() || !is_time(time))
 		return RN_REAL(nanosleep)(time, rest);
-	return as_errno(sleep_until(rn_virtual_now_ps() + ps_of(time), rest));
+	return as_errno(sleep_until(rn_virtual_after_ps(ps_of(time)), rest));
 }
 
 RN_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
@@ -66,7 +66,7 @@ RN_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec 
 	if (!rn_virtual_is_on() || !is_time(time) || !rn_virtual_has_clock(clock))
 		return RN_REAL(clock_nanosleep)(clock, flags, time, rest);
 	if (!(flags & TIMER_ABSTIME))
-		return sleep_until(rn_virtual_now_ps() + ps_of(time), rest);
+		return sleep_until(rn_virtual_after_ps(ps_of(time)), rest);
 	base_ns = rn_virtual_clock_ns(clock, 0);
 	at_ns = (uint64_t)time->tv_sec * RN_NS_PER_S + (uint64_t)time->tv_nsec;
 	return sleep_until(at_ns > base_ns ? (at_ns - base_ns) * RN_PS_PER_NS : 0, NULL);
@@ -76,7 +76,7 @@ RN_EXPORT int usleep(useconds_t us)
 {
 	if (!rn_virtual_is_on())
 		return RN_REAL(usleep)(us);
-	return as_errno(sleep_until(rn_virtual_now_ps() + (uint64_t)us * RN_PS_PER_US, NULL));
+	return as_errno(sleep_until(rn_virtual_after_ps((uint64_t)us * RN_PS_PER_US), NULL));
 }
 
 RN_EXPORT unsigned sleep(unsigned seconds)
@@ -85,7 +85,7 @@ RN_EXPORT unsigned sleep(unsigned seconds)
 
 	if (!rn_virtual_is_on())
 		return RN_REAL(sleep)(seconds);
-	if (!sleep_until(rn_virtual_now_ps() + (uint64_t)seconds * RN_PS_PER_S, &rest))
+	if (!sleep_until(rn_virtual_after_ps((uint64_t)seconds * RN_PS_PER_S), &rest))
 		return 0;
 	return (unsigned)rest.tv_sec + (rest.tv_nsec > 0);
 }

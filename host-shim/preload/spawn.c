@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "preload/affinity.h"
 #include "preload/own_signals.h"
 #include "preload/tsc/tsc.h"
 #include "preload/virtual.h"
@@ -24,7 +25,9 @@ extern char **environ;
 		rn_virtual_set_examinable(false);                                                  \
 		rn_tsc_trap(false);                                                                \
 		rn_own_signals_leave();                                                            \
+		rn_affinity_release();                                                             \
 		result_ = (call);                                                                  \
+		rn_affinity_return();                                                              \
 		rn_own_signals_return();                                                           \
 		rn_tsc_trap(true);                                                                 \
 		rn_virtual_set_examinable(true);                                                   \
@@ -109,7 +112,9 @@ static int spawn(__typeof__(&posix_spawn) real, pid_t *pid, const char *file,
 	int error;
 
 	rn_tsc_trap(false);
+	rn_affinity_release();
 	error = real(&own, file, actions, attributes, argv, env);
+	rn_affinity_return();
 	rn_tsc_trap(true);
 	if (error)
 		return error;

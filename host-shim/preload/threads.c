@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/affinity.h"
 #include "preload/locks.h"
 #include "preload/own_signals.h"
 #include "preload/waits.h"
@@ -112,6 +113,7 @@ static void *start(void *arg)
 
 	rn_own_signals_inherit(record->wanted);
 	rn_virtual_take_slot(record->slot);
+	rn_affinity_return();
 	own = record;
 	record->id = pthread_self();
 	pthread_cleanup_push(finish, record);
@@ -142,6 +144,7 @@ RN_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *restr
 		free(record);
 		return EAGAIN;
 	}
+	rn_affinity_start(slot, attr);
 	rn_locks_set_threaded();
 	*record = (struct record){.run = run,
 				  .arg = arg,
@@ -179,6 +182,17 @@ static struct record *of(pthread_t id)
 	while (record && !pthread_equal(record->id, id))
 		record = record->next;
 	return record;
+}
+
+int rn_threads_slot(pthread_t id)
+{
+	const struct record *record;
+
+	if (pthread_equal(id, pthread_self()))
+		return rn_virtual_own_slot();
+	record = of(id);
+	/* Who has been started by nobody is the first. */
+	return record ? record->slot : 0;
 }
 
 static bool look_done(void *arg)

@@ -181,7 +181,7 @@ RN_EXPORT unsigned alarm(unsigned seconds)
 		return RN_REAL(alarm)(seconds);
 	old_ps = left_ps(timer);
 	arm(timer,
-	    seconds ? rn_virtual_now_ps() + seconds * (uint64_t)RN_PS_PER_S : RN_TIME_NO_LIMIT, 0);
+	    seconds ? rn_virtual_after_ps(seconds * (uint64_t)RN_PS_PER_S) : RN_TIME_NO_LIMIT, 0);
 	return (unsigned)((old_ps + RN_PS_PER_S - 1) / RN_PS_PER_S);
 }
 
@@ -217,7 +217,7 @@ RN_EXPORT int setitimer(__itimer_which_t which, const struct itimerval *restrict
 	if (old)
 		getitimer(which, old);
 	ps = ps_of_timeval(&value->it_value);
-	arm(&timers[ALARM_TIMER], ps ? rn_virtual_now_ps() + ps : RN_TIME_NO_LIMIT,
+	arm(&timers[ALARM_TIMER], ps ? rn_virtual_after_ps(ps) : RN_TIME_NO_LIMIT,
 	    ps_of_timeval(&value->it_interval));
 	return 0;
 }
@@ -260,7 +260,7 @@ static void set_timer(struct timer *timer, bool absolute, const struct itimerspe
 	if (ns && absolute)
 		due_ps = ns > base_ns ? (ns - base_ns) * RN_PS_PER_NS : 0;
 	else if (ns)
-		due_ps = rn_virtual_now_ps() + ns * RN_PS_PER_NS;
+		due_ps = rn_virtual_after_ps(ns * RN_PS_PER_NS);
 	arm(timer, due_ps, ns_of(&value->it_interval) * RN_PS_PER_NS);
 }
 

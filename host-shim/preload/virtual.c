@@ -4,26 +4,21 @@
 #include "preload/virtual.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "driver/uapi.h"
+#include "preload/affinity.h"
 #include "preload/own_signals.h"
 #include "preload/random.h"
 #include "preload/tsc/raw.h"
 #include "preload/tsc/tsc.h"
 #include "preload/waits.h"
 
-#define SPIN_TRIES_RESTING 2000
 #define QUANTUM_PS 1000000000u /* a thread's clock runs ahead of the others by at most 1 ms */
 
 static struct rn_time_page *page;
@@ -51,6 +46,23 @@ bool rn_virtual_is_running(void)
 struct rn_time_page *rn_virtual_page(void)
 {
 	return page;
+}
+
+int rn_virtual_own_slot(void)
+{
+	return own ? (int)(own - page->slot) : -1;
+}
+
+int rn_virtual_slot_of(int tid)
+{
+	uint32_t used = page ? atomic_load(&page->used) : 0;
+
+	if (!tid)
+		return rn_virtual_own_slot();
+	for (uint32_t n = 0; n < used && n < RN_TIME_SLOTS; n++)
+		if (page->slot[n].tid == tid && atomic_load(&page->slot[n].state) != RN_TIME_FREE)
+			return (int)n;
+	return -1;
 }
 
 void rn_virtual_enter_native(void)
@@ -89,19 +101,15 @@ static void sleep_on_slot(void)
 		    errno == ETIMEDOUT)
 			look_for_simulator();
 	atomic_store(&own->asleep, 0);
+	if (atomic_load_explicit(&page->dead, memory_order_relaxed))
+		rn_affinity_release();
 }
 
+/* A run keeps to one processor: whoever spun would keep from it what it waits for. */
 static void wait_for_baton(void)
 {
 	const int saved_errno = errno;
-	const unsigned limit = own->spin_tries;
 
-	for (unsigned tries = 0; is_waiting() && tries < limit; tries++) {
-		__builtin_ia32_pause();
-		if (tries > SPIN_TRIES_RESTING &&
-		    atomic_load_explicit(&own->rests, memory_order_relaxed))
-			break;
-	}
 	if (is_waiting())
 		sleep_on_slot();
 	quantum_ps = own->now_ps + QUANTUM_PS;
@@ -186,11 +194,11 @@ void rn_virtual_wait_spawn(int pid)
 	give_baton(RN_TIME_ON_SPAWN, own->now_ps, 0);
 }
 
-void rn_virtual_wait_message(void)
+void rn_virtual_wait_message(bool comes_back)
 {
 	bool restart;
 
-	own->spins = 1;
+	own->spins = !comes_back;
 	wait_once(RN_TIME_ON_MESSAGE, RN_TIME_NO_LIMIT, 0, &restart);
 	rn_virtual_charge_ps(page->cost_ps[RN_TIME_MEMORY_POLL]);
 }
@@ -288,6 +296,7 @@ RN_EXPORT bool rn_time_is_on(void);
 RN_EXPORT uint64_t rn_time_now_ps(void);
 RN_EXPORT void rn_time_charge(enum rn_time_cost cost, unsigned count);
 RN_EXPORT void rn_time_settle(void);
+RN_EXPORT void rn_time_settle_memory(void);
 RN_EXPORT void rn_time_wait_change(void);
 RN_EXPORT void rn_time_wait_answer(void);
 RN_EXPORT void rn_time_touch_sockets(void);
@@ -312,6 +321,26 @@ void rn_time_charge(enum rn_time_cost cost, unsigned count)
 void rn_time_settle(void)
 {
 	rn_virtual_settle();
+}
+
+/*
+ * Before a look at memory that the NIC writes. Nothing comes before quiet_ps but what this thread has set off itself: what it
+ * has rung takes longer, what it has done for threads of its host they get to see first.
+ */
+static bool is_quiet(void)
+{
+	return own->now_ps < own->quiet_ps &&
+	       !atomic_load_explicit(&page->acted, memory_order_relaxed) &&
+	       !atomic_load_explicit(&page->sockets, memory_order_relaxed);
+}
+
+void rn_time_settle_memory(void)
+{
+	if (!rn_virtual_is_on())
+		return;
+	rejoin();
+	if (!is_quiet())
+		rn_virtual_settle();
 }
 
 void rn_time_wait_change(void)
@@ -345,60 +374,6 @@ void rn_time_native(bool enter)
 
 /* --- joining --- */
 
-static int connect_to_simulator(void)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	const char *path = getenv(RN_ENV_SOCKET);
-	const size_t bytes = path ? strlen(path) : 0;
-	int fd;
-
-	if (!bytes || bytes >= sizeof(address.sun_path))
-		return -1;
-	memcpy(address.sun_path, path, bytes);
-	fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && syscall(SYS_connect, fd, &address,
-			       offsetof(struct sockaddr_un, sun_path) + bytes + 1)) {
-		syscall(SYS_close, fd);
-		fd = -1;
-	}
-	return fd;
-}
-
-/* The answer's descriptor, -1 when there is no virtual time. */
-static int ask_for_page(int fd, uint64_t now_ps)
-{
-	const char *host = getenv(RN_ENV_HOST);
-	const struct rn_uapi_attach_time request = {
-		.req = {.op = RN_UAPI_ATTACH_TIME, .bytes = sizeof(request)},
-		.version = RN_UAPI_VERSION,
-		.host = host ? (uint32_t)strtoul(host, NULL, 10) : 0,
-		.tid = (uint32_t)syscall(SYS_gettid),
-		.flags = rn_program_is_bare() ? RN_UAPI_TIME_BARE : 0,
-		.now_ps = now_ps,
-	};
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct rn_uapi_rsp answer = {.error = EIO};
-	struct iovec part = {&answer, sizeof(answer)};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-	const struct cmsghdr *header;
-	int got = -1;
-
-	if (syscall(SYS_sendto, fd, &request, sizeof(request), MSG_NOSIGNAL, NULL, 0) !=
-		    sizeof(request) ||
-	    syscall(SYS_recvmsg, fd, &message, MSG_CMSG_CLOEXEC) <= 0 || answer.error)
-		return -1;
-	header = CMSG_FIRSTHDR(&message);
-	if (header && header->cmsg_type == SCM_RIGHTS)
-		memcpy(&got, CMSG_DATA(header), sizeof(got));
-	return got;
-}
-
 static void map_page(int page_fd)
 {
 	void *memory =
@@ -412,13 +387,8 @@ static void map_page(int page_fd)
 
 static void attach(uint64_t now_ps)
 {
-	const int fd = connect_to_simulator();
-	int page_fd;
+	const int page_fd = rn_virtual_ask_for_page(now_ps);
 
-	if (fd < 0)
-		return;
-	page_fd = ask_for_page(fd, now_ps);
-	syscall(SYS_close, fd);
 	if (page_fd < 0)
 		return;
 	map_page(page_fd);
@@ -427,6 +397,9 @@ static void attach(uint64_t now_ps)
 
 void rn_virtual_attach_child(uint64_t now_ps)
 {
+	rn_affinity_release();
+	if (own)
+		rn_affinity_inherit(rn_virtual_own_slot(), 0);
 	if (page)
 		munmap(page, RN_TIME_PAGE_BYTES);
 	page = NULL;
@@ -445,6 +418,7 @@ static void join(void)
 	if (has_joined || !environ)
 		return;
 	has_joined = true;
+	rn_affinity_note();
 	attach(0);
 	if (own) {
 		wait_for_baton();
@@ -496,6 +470,8 @@ int rn_virtual_reserve_slot(void)
 			continue;
 		slot->on = 0;
 		slot->tid = 0;
+		own->quiet_ps = 0;
+		rn_affinity_inherit(rn_virtual_own_slot(), (int)n);
 		slot->now_ps = slot->until_ps = own->now_ps;
 		slot->grid_ps = 0;
 		if (atomic_load(&page->used) <= n)

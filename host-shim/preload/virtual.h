@@ -41,12 +41,26 @@ bool rn_virtual_is_running(void);
 /** The process's time page, NULL without one. */
 RN_GENERAL_REGISTERS struct rn_time_page *rn_virtual_page(void);
 
+/** This thread's slot, and that of thread @tid of this process (0: this one); -1: none. */
+int rn_virtual_own_slot(void);
+int rn_virtual_slot_of(int tid);
+
 /** Between the two, calls of this thread go to the system as they are. They nest. */
 void rn_virtual_enter_native(void);
 void rn_virtual_leave_native(void);
 
 /** This thread's virtual time. */
 uint64_t rn_virtual_now_ps(void);
+
+/** The time @ps from now, at most the end of simulated time; from there on, now. */
+static inline uint64_t rn_virtual_after_ps(uint64_t ps)
+{
+	const uint64_t now_ps = rn_virtual_now_ps();
+
+	if (now_ps >= RN_TIME_END_PS)
+		return now_ps;
+	return ps > RN_TIME_END_PS - now_ps ? RN_TIME_END_PS : now_ps + ps;
+}
 
 /** Let @ps pass on this thread's clock. */
 void rn_virtual_charge_ps(uint64_t ps);
@@ -79,8 +93,11 @@ enum rn_waited rn_virtual_sleep_until(uint64_t until_ps);
 /** Simulated time stands still until process @pid lives in virtual time or has ended. */
 void rn_virtual_wait_spawn(int pid);
 
-/** A proved spinner waits for a message in memory (or for another thread of its process). */
-void rn_virtual_wait_message(void);
+/**
+ * A proved spinner waits for a message in memory (or for another thread of its process). @comes_back: from its loop it comes
+ * here by itself, nobody need ask it.
+ */
+void rn_virtual_wait_message(bool comes_back);
 
 /** Before exec (false): the next program may not know the simulator's question. */
 void rn_virtual_set_examinable(bool on);
@@ -105,6 +122,10 @@ void rn_virtual_wait_turn(void);
 /** What a clock with the epoch's offset, or one from zero, says at @ps. */
 uint64_t rn_virtual_clock_ns(clockid_t clock, uint64_t ps);
 bool rn_virtual_has_clock(clockid_t clock);
+
+/* attach.c */
+/** Ask for this process's page, to join at @now_ps: a descriptor, the caller's to close; -1: there is no virtual time. */
+int rn_virtual_ask_for_page(uint64_t now_ps);
 
 /* timers.c */
 /** Earliest virtual time at which a timer of the process is due. */

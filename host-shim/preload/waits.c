@@ -233,7 +233,7 @@ uint64_t rn_wait_after_ps(const struct timespec *time)
 {
 	const uint64_t ps = time ? ps_of(time) : RN_TIME_NO_LIMIT;
 
-	return ps == RN_TIME_NO_LIMIT ? ps : rn_virtual_now_ps() + ps;
+	return ps == RN_TIME_NO_LIMIT ? ps : rn_virtual_after_ps(ps);
 }
 
 /* --- tries --- */

@@ -109,8 +109,8 @@ static uint64_t send_limit_ps(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, &bytes) ||
 	    (!time.tv_sec && !time.tv_usec))
 		return RN_TIME_NO_LIMIT;
-	return rn_virtual_now_ps() + (uint64_t)time.tv_sec * RN_PS_PER_S +
-	       (uint64_t)time.tv_usec * RN_PS_PER_US;
+	return rn_virtual_after_ps((uint64_t)time.tv_sec * RN_PS_PER_S +
+				   (uint64_t)time.tv_usec * RN_PS_PER_US);
 }
 
 ssize_t rn_send_portions(int fd, const struct msghdr *message, int flags)

@@ -47,20 +47,38 @@ int rn_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values
 	return 0;
 }
 
+static int read_wall(uint64_t *wall_ns)
+{
+	struct timespec wall;
+
+	if (clock_gettime(CLOCK_REALTIME, &wall))
+		return errno;
+	*wall_ns = (uint64_t)wall.tv_sec * NS_PER_S + (uint64_t)wall.tv_nsec;
+	return 0;
+}
+
+uint64_t rn_clock_wall_ns(uint64_t epoch_ns, uint64_t ps)
+{
+	uint64_t at = epoch_ns + ps / PS_PER_NS, now = 0;
+
+	/* In free-run simulated time was behind when the epoch was found, and may have caught up since. */
+	if (!rn_vt_is_on() && !read_wall(&now) && now < at)
+		at = now;
+	return at;
+}
+
 /* CLOCK_REALTIME, and the simulated time that it is now. */
 static int read_both(struct rn_conn *conn, uint64_t *wall_ns, uint64_t *now_ps)
 {
-	struct timespec wall;
 	int error = 0;
 
 	if (!rn_vt_is_on())
 		error = query(conn, now_ps);
-	if (error || clock_gettime(CLOCK_REALTIME, &wall))
-		return error ? error : errno;
+	if (!error)
+		error = read_wall(wall_ns);
 	if (rn_vt_is_on())
 		*now_ps = rn_vt_now_ps();
-	*wall_ns = (uint64_t)wall.tv_sec * NS_PER_S + (uint64_t)wall.tv_nsec;
-	return 0;
+	return error;
 }
 
 int rn_clock_find_epoch(struct rn_conn *conn, uint64_t *epoch_ns)

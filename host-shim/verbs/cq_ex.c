@@ -126,7 +126,7 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
-	return of(ex)->epoch_ns + of(ex)->current_ps / 1000;
+	return rn_clock_wall_ns(of(ex)->epoch_ns, of(ex)->current_ps);
 }
 
 void rn_cq_set_ex_ops(struct rn_verbs_cq *cq)

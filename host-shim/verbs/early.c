@@ -43,7 +43,8 @@ static int connect_to(const char *path, size_t len)
 	memcpy(addr.sun_path, path, len);
 	if (path[0] == '@')
 		addr.sun_path[0] = 0;
-	fd = raw_result(rn_raw_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0, 0, 0));
+	fd = raw_result(
+		rn_raw_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0, 0, 0));
 	if (fd < 0)
 		return -1;
 	error = rn_raw_call(SYS_connect, fd, (long)&addr, (long)bytes, 0, 0, 0);

@@ -235,7 +235,7 @@ struct classify {
 	uint64_t *offset;
 	uint8_t *protection;
 	struct rn_vma below;	     /* the mapping before */
-	uint64_t stack_lo, stack_hi;   /* of the calling thread */
+	uint64_t stack_lo, stack_hi; /* of the calling thread */
 	uint64_t near_lo, near_hi;
 };
 
@@ -308,10 +308,18 @@ static void classify_pages(struct classify *c, const struct rn_vma *vma, enum rn
 	}
 }
 
+static _Atomic uint64_t looked_at;
+
+uint64_t rn_maps_looked_at(void)
+{
+	return atomic_load(&looked_at);
+}
+
 static bool classify_vma(void *user, const struct rn_vma *vma)
 {
 	struct classify *c = user;
 
+	atomic_fetch_add_explicit(&looked_at, 1, memory_order_relaxed);
 	if (vma->start >= c->end)
 		return false;
 	if (vma->end > c->va)
@@ -368,6 +376,7 @@ static bool count_vma(void *user, const struct rn_vma *vma)
 	size_t *count = user;
 
 	(void)vma;
+	atomic_fetch_add_explicit(&looked_at, 1, memory_order_relaxed);
 	++*count;
 	return true;
 }

@@ -51,6 +51,9 @@ bool rn_maps_classify(uint64_t va, unsigned pages, const struct rn_maps_arena *a
 /** Whether rn_maps_classify() costs the same however many mappings the process has (Linux 6.11). */
 bool rn_maps_is_quick(void);
 
+/** For tests: mappings that were looked at so far. */
+uint64_t rn_maps_looked_at(void);
+
 /** For tests: false makes this kernel an older one. */
 void rn_maps_allow_query(bool allowed);
 

@@ -148,6 +148,8 @@ struct ibv_cq_ex *rn_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
 uint64_t rn_clock_ticks(const struct rn_conn *conn, uint64_t ps);
 /** CLOCK_REALTIME at simulated time 0, in ns; in free-run as of this call (the two clocks drift apart). 0 or an errno. */
 int rn_clock_find_epoch(struct rn_conn *conn, uint64_t *epoch_ns);
+/** CLOCK_REALTIME at simulated time @ps, in ns; not later than now. */
+uint64_t rn_clock_wall_ns(uint64_t epoch_ns, uint64_t ps);
 int rn_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 
 /* events.c */

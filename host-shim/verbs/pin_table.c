@@ -107,7 +107,8 @@ void rn_pin_table_set(struct rn_pin_table *table, uint64_t va, uint64_t offset, 
 }
 
 /* Free the nodes on the way to @page that hold nothing. True: the node itself is gone. */
-static bool prune(struct rn_pin_table *table, struct rn_pin_node *node, uint64_t page, unsigned level)
+static bool prune(struct rn_pin_table *table, struct rn_pin_node *node, uint64_t page,
+		  unsigned level)
 {
 	if (level) {
 		struct rn_pin_node **child = &node->entry[index_at(page, level)].child;

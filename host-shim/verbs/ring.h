@@ -24,7 +24,7 @@ struct rn_rings {
 struct rn_ring {
 	uint8_t *base; /* page aligned, zeroed; NULL for 0 bytes */
 	size_t bytes;
-	void *dbr; /* 64 bytes, zeroed */
+	void *dbr;		     /* 64 bytes, zeroed */
 	struct rn_ring_chunk *chunk; /* NULL: a mapping of its own, or none */
 	struct rn_ring_chunk *dbr_chunk;
 };

@@ -29,8 +29,7 @@ static bool can_populate(void)
 
 	if (state == UNKNOWN) {
 		const uintptr_t page = (uintptr_t)&populate_state & ~(uintptr_t)(RN_PAGE_BYTES - 1);
-		const int error =
-			rn_raw_madvise((void *)page, RN_PAGE_BYTES, MADV_POPULATE_WRITE);
+		const int error = rn_raw_madvise((void *)page, RN_PAGE_BYTES, MADV_POPULATE_WRITE);
 
 		state = error ? NOT_THERE : THERE;
 		atomic_store_explicit(&populate_state, state, memory_order_relaxed);

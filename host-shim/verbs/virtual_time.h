@@ -14,6 +14,7 @@ extern bool rn_time_is_on(void) __attribute__((weak));
 extern uint64_t rn_time_now_ps(void) __attribute__((weak));
 extern void rn_time_charge(enum rn_time_cost cost, unsigned count) __attribute__((weak));
 extern void rn_time_settle(void) __attribute__((weak));
+extern void rn_time_settle_memory(void) __attribute__((weak));
 extern void rn_time_wait_change(void) __attribute__((weak));
 extern void rn_time_wait_answer(void) __attribute__((weak));
 extern void rn_time_touch_sockets(void) __attribute__((weak));
@@ -50,6 +51,13 @@ static inline void rn_vt_settle(void)
 {
 	if (rn_time_settle)
 		rn_time_settle();
+}
+
+/** The same as far as memory shows it: where the NIC is known to write nothing till then, nobody waits. */
+static inline void rn_vt_settle_memory(void)
+{
+	if (rn_time_settle_memory)
+		rn_time_settle_memory();
 }
 
 /** The connection's socket has something for the driver: it must be seen at this simulated time. */

@@ -65,7 +65,7 @@ static int wait_virtually(struct rn_conn *conn, enum rn_wait_for what, unsigned 
 		if (tries)
 			rn_time_wait_change();
 		else
-			rn_vt_settle();
+			rn_vt_settle_memory();
 		break;
 	}
 	return 0;

@@ -47,6 +47,8 @@ void rn_root_take_write(struct rn_root_complex *rc, const struct rn_tlp *tlp, ui
 	rc->visible_ps = drained_ps + rc->params.write_latency_ps;
 	write->tlp = *tlp;
 	write->visible_ps = rc->visible_ps;
+	if (tlp->channel == RN_DMA_CH_CQE)
+		*(uint64_t *)rn_ring_push(&rc->completions) = rc->visible_ps;
 	if (tlp->flags & RN_TLP_MORE)
 		return;
 	*(uint64_t *)rn_ring_push(&rc->flushes) = rc->visible_ps;
@@ -76,8 +78,11 @@ static void store(struct rn_root_complex *rc, const struct rn_tlp *tlp)
 	rn_buffer_put(rc->env.buffers, tlp->buf);
 	rc->counters.writes++;
 	rc->counters.write_bytes += tlp->len;
-	if (!there)
+	if (!there) {
 		rc->counters.write_aborts++;
+		if (rc->abort_hook)
+			rc->abort_hook(rc->abort_hook_arg, tlp->addr);
+	}
 	if (there && (tlp->flags & RN_TLP_LAST) && rc->write_hook)
 		rc->write_hook(rc->write_hook_arg, tlp->addr + tlp->len - 1);
 	if (there && tlp->channel == RN_DMA_CH_CQE && rc->completion_hook)
@@ -116,15 +121,22 @@ static void apply_write(struct rn_root_complex *rc, uint64_t now_ps)
 	store(rc, &write.tlp);
 }
 
+static void drop_done(struct rn_ring *times, uint64_t now_ps)
+{
+	const uint64_t *at_ps;
+
+	while ((at_ps = rn_ring_front(times)) && *at_ps <= now_ps)
+		rn_ring_pop(times);
+}
+
 static void apply_writes(struct rn_root_complex *rc, uint64_t now_ps)
 {
 	const struct rn_root_write *write;
-	const uint64_t *flush_ps;
 
 	while ((write = rn_ring_front(&rc->writes)) && write->visible_ps <= now_ps)
 		apply_write(rc, now_ps);
-	while ((flush_ps = rn_ring_front(&rc->flushes)) && *flush_ps <= now_ps)
-		rn_ring_pop(&rc->flushes);
+	drop_done(&rc->flushes, now_ps);
+	drop_done(&rc->completions, now_ps);
 }
 
 static void deliver_interrupts(struct rn_root_complex *rc, uint64_t now_ps)
@@ -181,6 +193,13 @@ void rn_root_complex_set_msi(struct rn_root_complex *rc, void (*fn)(void *arg, u
 	rc->msi_arg = arg;
 }
 
+void rn_root_complex_set_abort_hook(struct rn_root_complex *rc, void (*fn)(void *arg, uint64_t pa),
+				    void *arg)
+{
+	rc->abort_hook = fn;
+	rc->abort_hook_arg = arg;
+}
+
 void rn_root_complex_set_write_hook(struct rn_root_complex *rc, void (*fn)(void *arg, uint64_t pa),
 				    void *arg)
 {
@@ -195,6 +214,15 @@ void rn_root_complex_set_completion_hook(struct rn_root_complex *rc,
 	rc->completion_hook_arg = arg;
 }
 
+uint64_t rn_root_complex_quiet_ps(struct rn_root_complex *rc)
+{
+	const uint64_t *visible_ps = rn_ring_front(&rc->completions);
+
+	return visible_ps ? *visible_ps
+			  : rn_sim_now_ps(rc->env.sim) + rc->pcie.propagation_ps +
+				    rc->params.write_latency_ps;
+}
+
 struct rn_host_memory *rn_root_complex_memory(struct rn_root_complex *rc)
 {
 	return rc->env.memory;
@@ -204,6 +232,7 @@ static void init_rings(struct rn_root_complex *rc)
 {
 	rn_ring_init(&rc->writes, sizeof(struct rn_root_write));
 	rn_ring_init(&rc->flushes, sizeof(uint64_t));
+	rn_ring_init(&rc->completions, sizeof(uint64_t));
 	rn_ring_init(&rc->interrupts, sizeof(struct rn_root_interrupt));
 	rn_ring_init(&rc->reads, sizeof(struct rn_root_read));
 	rn_ring_init(&rc->answers, sizeof(struct rn_mmio_answer));
@@ -262,6 +291,7 @@ void rn_root_complex_free(struct rn_root_complex *rc)
 	rn_endpoint_free(rc->endpoint);
 	rn_ring_fini(&rc->writes);
 	rn_ring_fini(&rc->flushes);
+	rn_ring_fini(&rc->completions);
 	rn_ring_fini(&rc->interrupts);
 	rn_ring_fini(&rc->reads);
 	rn_ring_fini(&rc->answers);

@@ -83,6 +83,13 @@ void rn_root_complex_set_msi(struct rn_root_complex *rc, void (*fn)(void *arg, u
 			     void *arg);
 
 /**
+ * Who is told of DMA writes whose memory is not there: what the error report of the root port tells a driver (PCIe 4.0
+ * 6.2: a posted request has no completion that could). @pa is the address of the first byte. NULL: nobody.
+ */
+void rn_root_complex_set_abort_hook(struct rn_root_complex *rc, void (*fn)(void *arg, uint64_t pa),
+				    void *arg);
+
+/**
  * Who is told of DMA writes that complete a message for software (RN_DMA_LAST), after the bytes
  * are visible: wakes waiting programs. @pa is the address of the last byte. May be NULL.
  */
@@ -92,6 +99,12 @@ void rn_root_complex_set_write_hook(struct rn_root_complex *rc, void (*fn)(void 
 /** The same for completions (CQEs). May be NULL. */
 void rn_root_complex_set_completion_hook(struct rn_root_complex *rc,
 					 void (*fn)(void *arg, uint64_t pa), void *arg);
+
+/**
+ * A time before which no CQE becomes visible in host memory, whatever happens from now on: those on their way become so in order,
+ * and one that the NIC has not sent yet has to cross link and memory system. Exact for the former.
+ */
+uint64_t rn_root_complex_quiet_ps(struct rn_root_complex *rc);
 
 struct rn_host_memory *rn_root_complex_memory(struct rn_root_complex *rc);
 

@@ -90,6 +90,7 @@ struct rn_root_complex {
 	uint64_t write_accounted_ps; /* of its busy time */
 	struct rn_ring writes;	     /* struct rn_root_write, in order of arrival */
 	struct rn_ring flushes;	     /* uint64_t: when writes must be done */
+	struct rn_ring completions;  /* uint64_t: when CQEs among them become visible */
 	uint64_t visible_ps;	     /* of the last write that arrived */
 	struct rn_ring interrupts;   /* struct rn_root_interrupt */
 
@@ -110,6 +111,8 @@ struct rn_root_complex {
 
 	void (*msi)(void *arg, uint32_t vector);
 	void *msi_arg;
+	void (*abort_hook)(void *arg, uint64_t pa);
+	void *abort_hook_arg;
 	void (*write_hook)(void *arg, uint64_t pa);
 	void *write_hook_arg;
 	void (*completion_hook)(void *arg, uint64_t pa);

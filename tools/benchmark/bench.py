@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 
+import objects
 import virtual
 
 MTU = 4096
@@ -18,6 +19,7 @@ WRITE_BW_LINE = re.compile(r"^\s*(\d+)\s+(\d+)\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\
 # name: (message bytes, messages, messages of a short run)
 PROGRAMS = {"write_bw_64k": (65536, 5000, 500), "write_bw_64": (64, 50000, 2000)}
 VIRTUAL_TIME = "virtual_time"
+OBJECTS = "objects"
 RUN_TIMEOUT_S = 600
 # The doorbell unit and the PTE cache as C blocks, as RTL, as both in lockstep.
 MODES = ("model", "rtl", "lockstep")
@@ -135,7 +137,7 @@ def print_table(results):
 
 
 def main():
-    names = ["scripted", *PROGRAMS, VIRTUAL_TIME]
+    names = ["scripted", *PROGRAMS, VIRTUAL_TIME, OBJECTS]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True)
     parser.add_argument("--json", action="store_true")
@@ -151,6 +153,9 @@ def main():
             if name == VIRTUAL_TIME:
                 results[name] = virtual.measure(args.build, args.short, 1 if args.short else args.repeat)
                 continue
+            if name == OBJECTS:
+                results[name] = objects.measure(args.build, args.short)
+                continue
             best = {}
             for mode in MODES:
                 runs = [measure(args, name, mode) for _ in range(1 if args.short else args.repeat)]
@@ -164,11 +169,14 @@ def main():
         print(json.dumps({**results, "modes": modes}, indent=2))
         return 0
     virtual_time = results.pop(VIRTUAL_TIME, None)
+    many = results.pop(OBJECTS, None)
     if results:
         print_table(results)
         print_modes(results, modes)
     if virtual_time:
         virtual.print_result(virtual_time)
+    if many:
+        objects.print_result(many)
     return 0
 
 

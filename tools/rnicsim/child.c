@@ -16,6 +16,7 @@
 #include "exit_status.h"
 #include "signals.h"
 #include "simulator.h"
+#include "virtual_time.h"
 
 /* Every connection of a program takes several. */
 static void allow_many_descriptors(void)
@@ -155,8 +156,22 @@ void rn_child_reap(struct rn_child *child)
 	close_fd(&child->pidfd);
 }
 
+void rn_child_tell_end(struct rn_child *child)
+{
+	const struct rn_virtual_start told = {.pid = 0};
+
+	if (child->start_fd >= 0)
+		send(child->start_fd, &told, sizeof(told), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* The byte tells it from a supervisor that has died. */
 void rn_child_stop(struct rn_child *child)
 {
+	ssize_t written = 0;
+
+	if (child->stop_fd >= 0)
+		written = write(child->stop_fd, "", 1);
+	(void)written; /* when it has ended already, nobody reads */
 	close_fd(&child->stop_fd);
 }
 

@@ -26,6 +26,9 @@ bool rn_child_start(struct rn_child *child, const struct rn_options *options,
 /** Whether programs can attach; asked when ready_fd is readable. */
 bool rn_child_is_up(struct rn_child *child);
 
+/** Tell it that the run is ended from outside: it is then not called repeatable. Nothing in free-run. */
+void rn_child_tell_end(struct rn_child *child);
+
 /** Ask it to stop and report. */
 void rn_child_stop(struct rn_child *child);
 

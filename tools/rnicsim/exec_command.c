@@ -24,7 +24,8 @@ static const struct argp_option option_rows[] = {
 	{"host", OPT_HOST, "N", 0, "host to run on, from 0 (required)", 0},
 	{"name", OPT_NAME, "NAME", 0, "name that serve was given (default: default)", 0},
 	{"tsc", OPT_TSC, "MODE", 0,
-	 "how reads of the processor's counter are caught: auto, trap, rewrite (default: as serve was told)", 0},
+	 "how reads of the processor's counter are caught: auto, trap, rewrite (default: as serve was told)",
+	 0},
 	{0},
 };
 
@@ -103,12 +104,12 @@ int rn_exec_command(int argc, char **argv)
 			join.name, rn_network_hosts() - 1);
 		return RN_EXIT_USAGE;
 	}
+	if (join.tsc)
+		setenv(RN_ENV_TSC, join.tsc, 1);
 	environment = rn_environment_new(dir, (unsigned)join.host, STDOUT_FILENO, STDERR_FILENO);
 	if (!environment)
 		return RN_EXIT_SIMULATOR;
 	free(dir);
-	if (join.tsc)
-		setenv(RN_ENV_TSC, join.tsc, 1);
 	/* Addresses are in what programs print and send. */
 	personality(ADDR_NO_RANDOMIZE);
 	signal(SIGXFSZ, SIG_DFL);

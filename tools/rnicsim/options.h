@@ -24,12 +24,12 @@ struct rn_options {
 	const char **plusarg;		     /* cosim.plusargs; owned */
 	const char *fst_path;		     /* waveform of all fifos; NULL none */
 	const char *report_path;
-	bool wqe_timeline; /* stamps in the report */
-	double warmup_ms;  /* simulated time cut off the statistics */
-	bool quiet;	   /* no summary */
-	bool free_run;	   /* programs read the wall clock, not the simulated one */
+	bool wqe_timeline;	   /* stamps in the report */
+	double warmup_ms;	   /* simulated time cut off the statistics */
+	bool quiet;		   /* no summary */
+	bool free_run;		   /* programs read the wall clock, not the simulated one */
 	enum rn_tsc_mode tsc_mode; /* how reads of the processor's counter are caught */
-	bool is_open;	   /* programs join at any time: nobody tells when they start */
+	bool is_open;		   /* programs join at any time: nobody tells when they start */
 	char *lacking; /* what a repeatable run needs and this machine lacks; NULL nothing; owned */
 	int start_fd; /* of the simulator in virtual time: where the supervisor says what it starts; -1 none */
 };

@@ -255,7 +255,7 @@ static void print_idle_faults(const struct rn_outcome *outcome)
 /* What works here alone is said once. */
 static void print_without_grh(const struct rn_outcome *outcome, unsigned hosts)
 {
-	for (unsigned i = 0; i < hosts; i++) {
+	for (unsigned i = 0; outcome->driver && i < hosts; i++) {
 		const char *program = rn_driver_program_without_grh(outcome->driver[i]);
 
 		if (!program[0])
@@ -312,7 +312,8 @@ static void print_virtual(const struct rn_outcome *outcome)
 		{counts->interrupted, "the programs were ended by the wall clock or by a signal"},
 		{counts->unseen_reads,
 		 "processes in which a read of the processor's counter may have gone unseen"},
-		{counts->random_addresses, "processes whose addresses are random: the system does not switch that off"},
+		{counts->random_addresses,
+		 "processes whose addresses are random: the system does not switch that off"},
 	};
 
 	if (outcome->options->lacking)

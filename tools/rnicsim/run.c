@@ -46,22 +46,13 @@ static void signal_programs(struct rn_run *run, int signal)
 			kill(-run->program[i].pid, signal);
 }
 
-static void tell_simulator(struct rn_run *run)
-{
-	const struct rn_virtual_start told = {.pid = 0};
-
-	if (run->supervisor.child.start_fd >= 0)
-		send(run->supervisor.child.start_fd, &told, sizeof(told),
-		     MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 static void end_programs(struct rn_run *run, const char *why)
 {
 	if (run->kill_at_s > 0)
 		return;
 	rn_outlet_say(run->supervisor.outlet[1], "rnicsim: %s: ending the programs\n", why);
 	signal_programs(run, SIGTERM);
-	tell_simulator(run);
+	rn_child_tell_end(&run->supervisor.child);
 	run->kill_at_s = rn_supervisor_now_s() + KILL_AFTER_S;
 	run->grace_at_s = 0;
 }
@@ -80,7 +71,7 @@ static void end_servers(struct rn_run *run)
 
 static void kill_programs(struct rn_run *run)
 {
-	tell_simulator(run);
+	rn_child_tell_end(&run->supervisor.child);
 	signal_programs(run, SIGKILL);
 	run->kill_at_s = rn_supervisor_now_s() + KILL_AFTER_S;
 }
@@ -102,15 +93,27 @@ static void note_end(struct rn_run *run, const struct rn_program *program)
 		run->grace_at_s = rn_supervisor_now_s() + run->grace_s;
 }
 
+static void reap(struct rn_run *run, struct rn_program *program)
+{
+	if (!rn_program_is_running(program))
+		return;
+	rn_program_reap(program);
+	if (!rn_program_is_running(program))
+		note_end(run, program);
+}
+
 static void handle(struct rn_run *run, struct rn_program *program, unsigned what)
 {
 	if (what < 2) {
 		rn_program_forward(program, what, run->supervisor.outlet[what]);
 		return;
 	}
-	rn_program_reap(program);
-	if (!rn_program_is_running(program))
-		note_end(run, program);
+	/* The simulator ends servers behind their clients: of two ends that are seen at once the clients' is the first. */
+	if (!is_awaited(run, program))
+		for (unsigned i = 0; i < run->started; i++)
+			if (is_awaited(run, &run->program[i]))
+				reap(run, &run->program[i]);
+	reap(run, program);
 }
 
 static bool is_kept(void *arg, pid_t pid)

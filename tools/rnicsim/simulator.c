@@ -38,6 +38,7 @@
 #define YIELD_BELOW_PS 100000000u  /* an event nearer than this is not worth a sleep: 100 us */
 #define MAX_SLEEP_PS 100000000000u /* 100 ms */
 #define PS_PER_NS 1000u
+#define ORPHAN_LOOK_MS 1000
 #define ORPHAN_S 20 /* to report in, for one whose supervisor has been killed */
 #define PS_PER_S 1000000000000u
 #define PS_PER_MS 1e9
@@ -336,12 +337,26 @@ static void make_virtual(struct simulator *s)
 		s->virtual = rn_virtual_new(&env);
 }
 
+/*
+ * A supervisor that wants the end writes a byte; of one that has been killed there is an end of file, when the last of
+ * its threads is gone, which may be later than its SIGTERM.
+ */
+static bool is_orphan(const struct simulator *s)
+{
+	struct pollfd fd = {.fd = s->stop_fd, .events = POLLIN};
+	char byte;
+
+	if (poll(&fd, 1, stop_signal ? ORPHAN_LOOK_MS : 0) > 0)
+		return read(s->stop_fd, &byte, 1) == 0;
+	return getppid() != supervisor;
+}
+
 /* The supervisor has been killed: whatever process group its programs are in, they go with it. */
 static void end_orphans(const struct simulator *s, const char *dir)
 {
 	char *path;
 
-	if (s->options->is_open || getppid() == supervisor)
+	if (s->options->is_open || !is_orphan(s))
 		return;
 	path = rn_asprintf("%s/" RN_RUN_DIR_SOCKET, dir);
 	rn_descendants_kill_marked(RN_ENV_SOCKET, path);

@@ -129,6 +129,7 @@ static void end_child(struct rn_supervisor *s)
 {
 	const double until_s = rn_supervisor_now_s() + PATIENCE_S;
 
+	rn_child_tell_end(&s->child);
 	kill(s->child.pid, SIGTERM);
 	while (!rn_child_is_gone(&s->child)) {
 		listen_once(s);

@@ -23,12 +23,6 @@ struct rn_task_watch {
 
 uint64_t rn_wall_ns(void);
 
-/** A moving mean of waits. */
-static inline uint64_t rn_wall_mean_ns(uint64_t mean_ns, uint64_t wait_ns)
-{
-	return (7 * mean_ns + wait_ns) / 8;
-}
-
 /** Begin to watch: the first look is the first update. */
 void rn_task_watch_start(struct rn_task_watch *watch);
 

@@ -2,6 +2,7 @@
  * Whose turn it is: every waiting thread has a virtual time at which it goes on, and the lowest (time, host, process,
  * thread) does.
  */
+#include "pcie/root_complex.h"
 #include "virtual_state.h"
 
 #define SETTLED_AFTER_PS 1000000000u /* who sleeps longer than 1 ms counts as waiting */
@@ -92,6 +93,9 @@ static void collect_thread(struct rn_virtual *v, struct rn_vprocess *process, un
 		if (thread->life == RN_VTHREAD_WAITS)
 			break;
 		rn_vthread_copy(process, n, rn_virtual_now_ps(v));
+		if (thread->is_released)
+			rn_place_take_thread(&v->place, process, rn_vthread_tid(process, n));
+		thread->is_released = false;
 		if (!(thread->on & RN_TIME_ON_MESSAGE))
 			wake_spinners(process, thread->now_ps);
 		if (thread->on & RN_TIME_ON_SPAWN)
@@ -163,6 +167,24 @@ struct rn_virtual_turn rn_virtual_next_turn(const struct rn_virtual *v)
 		}
 	}
 	return turn;
+}
+
+/* --- how long no completion comes --- */
+
+/* Threads of a process look at each other's memory: whose turn is earlier goes first. */
+static bool is_alone(const struct rn_virtual_turn *turn)
+{
+	for (unsigned n = 0; n < rn_vprocess_threads(turn->process); n++)
+		if (n != turn->n && turn->process->thread[n].life == RN_VTHREAD_WAITS)
+			return false;
+	return true;
+}
+
+uint64_t rn_virtual_quiet_ps(const struct rn_virtual *v, const struct rn_virtual_turn *turn)
+{
+	if (v->outside || v->signalled_ps != RN_TIME_NEVER || !is_alone(turn))
+		return 0;
+	return rn_root_complex_quiet_ps(rn_system_root_complex(v->env.system, turn->process->host));
 }
 
 /* --- starting the programs one after the other --- */

@@ -19,11 +19,8 @@
 #define GRID_MAX_PS 1000000000000u /* 1 s */
 /* A field that the process may write at any moment: one load for each use. */
 #define RN_READ_ONCE(field) (*(const volatile __typeof__(field) *)&(field))
-/* A thread spins for the baton while its waits are short: to sleep costs 50 us, as much as many of them. */
-#define SPIN_BELOW_NS 300000u
-#define SPIN_TRIES_LONG 20000
-#define SPIN_TRIES_SHORT 500
-#define AHEAD_PS 1000000000000u /* 1 s, and so many of the dearest call: a list of work requests is one charge */
+#define AHEAD_PS                                                                                   \
+	1000000000000u /* 1 s, and so many of the dearest call: a list of work requests is one charge */
 #define AHEAD_CALLS 65536u
 /* Who has got the baton so often and let no virtual time pass is taken along by so much: others get their turn. */
 #define STALLS_MAX 10000u
@@ -43,6 +40,7 @@ static void fill(struct rn_time_page *page, const struct rn_scenario *scenario, 
 	page->ordinal = ordinal;
 	page->seed = scenario->seed;
 	page->simulator_pid = getpid();
+	atomic_store(&page->processor, -1);
 	page->epoch_ns = cpu->epoch_s * NS_PER_S;
 	page->tsc_hz = cpu->tsc_hz;
 	page->horizon_ps = cpu->poll_horizon_ps;
@@ -192,10 +190,9 @@ void rn_vthread_copy(struct rn_vprocess *process, unsigned n, uint64_t sim_ps)
 	mind_stalls(thread);
 	thread->life = RN_VTHREAD_WAITS;
 	thread->look_ps = thread->changed_ps = RN_TIME_NO_LIMIT;
-	thread->began_ns = rn_wall_ns();
 }
 
-void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps)
+void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps, uint64_t quiet_ps)
 {
 	struct rn_time_slot *slot = &process->page->slot[n];
 	struct rn_vthread *thread = &process->thread[n];
@@ -205,9 +202,8 @@ void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps)
 	thread->granted_ps = now_ps;
 	thread->slept_ns -=
 		thread->slept_ns < SLEEP_FORGIVEN_NS ? thread->slept_ns : SLEEP_FORGIVEN_NS;
-	thread->mean_ns = rn_wall_mean_ns(thread->mean_ns, rn_wall_ns() - thread->began_ns);
-	slot->spin_tries = thread->mean_ns < SPIN_BELOW_NS ? SPIN_TRIES_LONG : SPIN_TRIES_SHORT;
 	slot->now_ps = now_ps;
+	slot->quiet_ps = quiet_ps;
 	atomic_store(&slot->state, RN_TIME_RUNNING);
 	if (atomic_load(&slot->asleep))
 		syscall(SYS_futex, &slot->state, FUTEX_WAKE, 1, NULL, NULL, 0);

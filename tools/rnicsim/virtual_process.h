@@ -17,6 +17,7 @@
 #ifndef RN_RNICSIM_VIRTUAL_PROCESS_H
 #define RN_RNICSIM_VIRTUAL_PROCESS_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -38,10 +39,9 @@ struct rn_vthread {
 	uint64_t granted_ps; /* virtual time of the last grant */
 	unsigned stalls;     /* grants in a row that its clock has not moved since */
 	uint64_t slept_ns;   /* with the baton; a little is forgiven at each grant */
-	uint64_t began_ns,
-		mean_ns; /* wall clock of its waits: when this one began, how long they are */
 	/* Since it was left outside: up to where it lets simulated time pass. */
 	bool was_outside;
+	bool is_released; /* it has its own processors */
 	uint64_t outside_ps;
 	uint64_t stopped_ns; /* wall clock at which it was last seen to have run */
 	struct rn_task_watch watch;
@@ -58,6 +58,8 @@ struct rn_vprocess {
 	uint64_t answered_ps;
 	struct rn_time_page *page;
 	int page_fd;
+	bool has_affinity;
+	cpu_set_t affinity; /* when it joined: where it may run when it is not part of the run */
 	struct rn_vthread thread[RN_TIME_SLOTS];
 };
 
@@ -124,7 +126,7 @@ bool rn_vthread_leave_outside(struct rn_vprocess *process, unsigned n);
 /** Its thread has ended without saying so. */
 void rn_vthread_set_free(struct rn_vprocess *process, unsigned n);
 
-/** Give slot @n the baton at virtual time @now_ps. */
-void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps);
+/** Give slot @n the baton at virtual time @now_ps. Until @quiet_ps nothing comes that a look at memory may show; 0: unknown. */
+void rn_vthread_grant(struct rn_vprocess *process, unsigned n, uint64_t now_ps, uint64_t quiet_ps);
 
 #endif

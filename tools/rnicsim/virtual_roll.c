@@ -67,7 +67,6 @@ static void drop(struct rn_virtual *v, struct rn_vprocess *process)
 	}
 	v->spinner = NULL;
 	v->holder.process = NULL;
-	v->rester = NULL;
 	rn_vprocess_free(process);
 }
 
@@ -299,7 +298,7 @@ static struct rn_vprocess *make_process(struct rn_virtual *v, pid_t pid, uint32_
 	atomic_store(&slot->state, RN_TIME_WAITING);
 	slot->now_ps = at_ps;
 	if (old && has_baton(old))
-		rn_vthread_grant(process, 0, at_ps);
+		rn_vthread_grant(process, 0, at_ps, 0);
 	return process;
 }
 
@@ -319,6 +318,9 @@ static int come_back(struct rn_virtual *v, struct rn_vprocess *old, bool is_bare
 	rn_virtual_act(v, at_ps);
 	drop(v, old);
 	add(v, process);
+	/* The threads of a runtime of its own are not known: they may compute side by side. */
+	if (!is_bare)
+		rn_place_take(&v->place, process);
 	return process->page_fd;
 }
 
@@ -343,6 +345,9 @@ static int join(struct rn_virtual *v, pid_t pid, const struct rn_uapi_attach_tim
 		open_anew(v);
 	v->counts.late += is_late(v, pid);
 	add(v, process);
+	/* The threads of a runtime of its own are not known: they may compute side by side. */
+	if (!is_bare)
+		rn_place_take(&v->place, process);
 	return process->page_fd;
 }
 
@@ -375,19 +380,25 @@ static bool has_become_stranger(const struct rn_vprocess *process)
 
 void rn_virtual_bury_dead(struct rn_virtual *v)
 {
+	bool dropped = false;
+
 	for (unsigned i = v->count; i-- > 0;) {
 		struct rn_vprocess *process = v->process[i];
 		struct pollfd fd = {.fd = process->pidfd, .events = POLLIN};
 
 		if (poll(&fd, 1, 0) <= 0)
 			continue;
-		v->counts.strangers += !v->is_over && !v->counts.interrupted &&
-				       has_become_stranger(process);
+		v->counts.strangers +=
+			!v->is_over && !v->counts.interrupted && has_become_stranger(process);
 		rn_virtual_act(v, running_ps(v, process));
 		drop(v, process);
+		dropped = true;
 		/* Its connections to the driver end at the same simulated time. */
 		rn_virtual_serve_sockets(v);
 		/* Who attached there has changed the places of all. */
 		i = v->count;
 	}
+	/* It may have been the last that is waited for: before time passes. */
+	if (dropped)
+		rn_virtual_look_at_tops(v);
 }

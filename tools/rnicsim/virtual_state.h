@@ -5,6 +5,7 @@
 #ifndef RN_RNICSIM_VIRTUAL_STATE_H
 #define RN_RNICSIM_VIRTUAL_STATE_H
 
+#include "virtual_place.h"
 #include "virtual_process.h"
 #include "virtual_time.h"
 #include "virtual_tsc.h"
@@ -58,19 +59,20 @@ struct rn_virtual {
 	enum rn_start_phase phase;
 	bool more;
 	uint64_t settle_from_ps;
-	uint64_t signalled_ps;	    /* a signal was sent; RN_TIME_NEVER: none */
-	uint64_t acted_ns;	    /* wall clock of the last look for what comes unannounced */
-	unsigned outside;	    /* threads */
+	uint64_t signalled_ps; /* a signal was sent; RN_TIME_NEVER: none */
+	uint64_t acted_ns;     /* wall clock of the last look for what comes unannounced */
+	unsigned outside;      /* threads */
 	uint64_t opened_ns,
 		opened_ps; /* wall clock and simulated time at which programs could join */
+	uint64_t slept_ns; /* what holders of the baton have slept; a little is forgiven at each grant */
+	bool is_impatient; /* that was too much: whoever sleeps is left outside soon */
 	struct rn_holder holder;
 	/* Who has the baton, when it is known for spinning. */
 	const struct rn_vprocess *spinner;
 	unsigned spinner_n;
-	pid_t parent;			  /* supervisor of a run */
-	const struct rn_vprocess *rester; /* who had the baton last */
-	unsigned rester_n;
-	uint64_t native_ns; /* wall time for which native code runs at a time: a moving mean */
+	pid_t parent; /* supervisor of a run */
+	struct rn_place place;
+	uint64_t looked_ns; /* wall clock of the last look at what comes by system calls */
 	struct rn_virtual_counts counts;
 	struct rn_tsc_roll tsc;
 };
@@ -124,6 +126,8 @@ void rn_virtual_act(struct rn_virtual *v, uint64_t at_ps);
 void rn_virtual_collect(struct rn_virtual *v);
 /** Who goes on next: lowest (time, host, process, thread). */
 struct rn_virtual_turn rn_virtual_next_turn(const struct rn_virtual *v);
+/** Up to when thread @turn, which gets the baton now, sees in memory what it sees now: nothing comes into it from elsewhere. */
+uint64_t rn_virtual_quiet_ps(const struct rn_virtual *v, const struct rn_virtual_turn *turn);
 /** All wait for something that simulated time alone will not bring soon: the next program may start. */
 bool rn_virtual_is_settled(const struct rn_virtual *v);
 

@@ -22,13 +22,12 @@
 #define SLICE_WAKES 2000
 #define HELD_RETRY_PS 10000u	     /* a doorbell write that found the host's queue full */
 #define UNBOUNDED_STEP_PS 100000000u /* with nobody to wake: 100 us at a time */
-#define SPIN_BELOW_NS 150000u	     /* while native code runs for so long at a time */
-#define SPINS_LONG 8000
-#define SPINS_SHORT 400
-#define SPINS_BEFORE_ASKING 150
-#define SLEEP_FIRST_NS 50000u
+#define ASK_FIRST_NS 20000u	     /* who is known for spinning is asked so soon */
+#define SLEEP_FIRST_NS 200000u
 #define SLEEP_MAX_NS 2000000u
-#define LOOPS_PER_LOOK 1024
+#define HOLD_NS 50000u
+#define LOOPS_PER_LOOK 64
+#define LOOK_NS 20000000u
 #define SOCKET_ROUNDS 256
 
 /* Who sends without end does not keep the others waiting: what is left comes in the next round. */
@@ -113,6 +112,15 @@ static void take_start(struct rn_virtual *v)
 	rn_virtual_expect(v, start.pid);
 }
 
+static void look_for_place(struct rn_virtual *v)
+{
+	if (!rn_place_look(&v->place))
+		return;
+	for (unsigned i = 0; i < v->count; i++)
+		if (v->process[i]->has_affinity)
+			rn_place_take(&v->place, v->process[i]);
+}
+
 /* Everything that comes by system calls. False: end the run. */
 static bool look_around(struct rn_virtual *v)
 {
@@ -123,6 +131,7 @@ static bool look_around(struct rn_virtual *v)
 	take_start(v);
 	rn_virtual_look_at_expected(v);
 	rn_virtual_look_at_tops(v);
+	look_for_place(v);
 	return true;
 }
 
@@ -159,75 +168,50 @@ static void idle(struct rn_virtual *v, uint64_t ns)
 	ppoll(fds, 3, &limit, NULL);
 }
 
-/* True when the baton is back. A thread that is known for spinning is asked at once. */
-static bool spin_for_baton(struct rn_virtual *v)
+/* A thread that is known for spinning is asked before anything else is looked at. */
+static void ask_spinner(struct rn_virtual *v)
 {
-	const unsigned limit = v->native_ns < SPIN_BELOW_NS ? SPINS_LONG : SPINS_SHORT;
-	unsigned ask_at = SPINS_BEFORE_ASKING;
+	struct rn_time_slot *slot = running_slot(v);
 
-	for (unsigned spins = 0; spins < limit; spins++) {
-		if (!running_slot(v))
-			return true;
-		if (v->spinner && spins == ask_at) {
-			rn_virtual_ask(v->spinner, v->spinner_n);
-			ask_at *= 4;
-		}
-		__builtin_ia32_pause();
-	}
-	return false;
+	if (!v->spinner || !slot)
+		return;
+	sleep_on(slot, ASK_FIRST_NS);
+	if (running_slot(v) == slot)
+		rn_virtual_ask(v->spinner, v->spinner_n);
 }
 
 /* It may take long, or not come back by itself. False: end the run. */
-static bool sleep_for_baton(struct rn_virtual *v)
+static bool wait_for_native(struct rn_virtual *v)
 {
 	uint64_t sleep_ns = SLEEP_FIRST_NS;
 
+	ask_spinner(v);
 	for (;;) {
 		struct rn_time_slot *slot = running_slot(v);
 
+		if (!slot && !v->expecting)
+			return true;
 		if (slot)
 			sleep_on(slot, sleep_ns);
-		else if (v->expecting)
+		else
 			idle(v, sleep_ns);
 		if (!running_slot(v) && !v->expecting)
 			return true;
 		if (!look_around(v))
 			return false;
 		rn_virtual_watch(v);
-		if (spin_for_baton(v) && !v->expecting)
-			return true;
 		sleep_ns = rn_earlier(2 * sleep_ns, SLEEP_MAX_NS);
 	}
-}
-
-/* False: end the run. */
-static bool wait_for_native(struct rn_virtual *v)
-{
-	uint64_t from_ns;
-	bool goes_on = true;
-
-	if (!running_slot(v) && !v->expecting)
-		return true;
-	from_ns = rn_wall_ns();
-	if (!spin_for_baton(v) || v->expecting)
-		goes_on = sleep_for_baton(v);
-	v->native_ns = rn_wall_mean_ns(v->native_ns, rn_wall_ns() - from_ns);
-	return goes_on;
 }
 
 static void grant(struct rn_virtual *v, const struct rn_virtual_turn *turn)
 {
 	if (turn->process->thread[turn->n].on & RN_TIME_ON_ANSWER)
 		turn->process->answered = false;
-	if (v->rester && (v->rester != turn->process || v->rester_n != turn->n))
-		atomic_store(&v->rester->page->slot[v->rester_n].rests, 1);
-	v->rester = turn->process;
-	v->rester_n = turn->n;
-	atomic_store(&turn->process->page->slot[turn->n].rests, 0);
 	v->counts.grants++;
 	v->spinner = turn->process->page->slot[turn->n].spins ? turn->process : NULL;
 	v->spinner_n = turn->n;
-	rn_vthread_grant(turn->process, turn->n, turn->at_ps);
+	rn_vthread_grant(turn->process, turn->n, turn->at_ps, rn_virtual_quiet_ps(v, turn));
 }
 
 /* The supervisor starts the programs one after the other, each when those before it wait. */
@@ -300,7 +284,7 @@ static void step(struct rn_virtual *v)
 		until_ps = next_ps + UNBOUNDED_STEP_PS;
 	until_ps = rn_earlier(until_ps, paced_ps);
 	if (until_ps <= rn_virtual_now_ps(v) && paced_ps <= rn_virtual_now_ps(v))
-		hold(v, SLEEP_FIRST_NS);
+		hold(v, HOLD_NS);
 	else
 		pass(v, until_ps);
 }
@@ -316,10 +300,25 @@ static void release_all(struct rn_virtual *v)
 		if (orphaned)
 			syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
 		atomic_store(&process->page->dead, 1);
+		rn_place_release(&v->place, process);
 		for (unsigned n = 0; n < RN_TIME_SLOTS; n++)
 			if (rn_vthread_state(process, n) == RN_TIME_WAITING)
-				rn_vthread_grant(process, n, process->page->slot[n].now_ps);
+				rn_vthread_grant(process, n, process->page->slot[n].now_ps, 0);
 	}
+}
+
+/* A grant takes microseconds, on a crowded machine milliseconds: neither shall make it deaf. */
+static bool look_is_due(struct rn_virtual *v, unsigned loops)
+{
+	uint64_t now_ns;
+
+	if (loops % LOOPS_PER_LOOK)
+		return false;
+	now_ns = rn_wall_ns();
+	if (now_ns - v->looked_ns < LOOK_NS)
+		return false;
+	v->looked_ns = now_ns;
+	return true;
 }
 
 void rn_virtual_serve(struct rn_virtual *v, struct rn_server *server)
@@ -327,13 +326,14 @@ void rn_virtual_serve(struct rn_virtual *v, struct rn_server *server)
 	v->server = server;
 	v->opened_ns = rn_wall_ns();
 	v->opened_ps = rn_virtual_now_ps(v);
+	rn_place_choose(&v->place);
 	for (unsigned loops = 1;; loops++) {
 		const bool idles =
 			v->phase == RN_AWAITING_START || v->is_over || (!v->count && !v->expecting);
 
 		if (idles)
 			idle(v, SLEEP_MAX_NS);
-		if ((idles || v->outside || loops % LOOPS_PER_LOOK == 0) && !look_around(v))
+		if ((idles || v->outside || look_is_due(v, loops)) && !look_around(v))
 			break;
 		if (!wait_for_native(v))
 			break;
@@ -349,6 +349,7 @@ void rn_virtual_serve(struct rn_virtual *v, struct rn_server *server)
 	take_start(v);
 	release_all(v);
 	rn_virtual_drop_all(v);
+	rn_place_leave(&v->place);
 }
 
 /* --- life --- */

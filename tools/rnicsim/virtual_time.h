@@ -47,8 +47,8 @@ struct rn_virtual_counts {
 	uint64_t interrupted;	/* times the supervisor ended programs */
 	uint64_t late;		/* programs that joined, unexpected, while others ran */
 	uint64_t unseen_reads;	/* processes in which a read of the counter may have gone unseen */
-	uint64_t random_addresses; /* processes with them */
-	const struct rn_tsc_roll *tsc;	/* all of them */
+	uint64_t random_addresses;     /* processes with them */
+	const struct rn_tsc_roll *tsc; /* all of them */
 };
 
 struct rn_virtual;

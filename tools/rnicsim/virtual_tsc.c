@@ -12,8 +12,7 @@ void rn_tsc_roll_add(struct rn_tsc_roll *roll, const struct rn_time_page *page, 
 
 	if (roll->count == roll->room) {
 		roll->room = roll->room ? 2 * roll->room : 16;
-		roll->record =
-			rn_reallocarray(roll->record, roll->room, sizeof(*roll->record));
+		roll->record = rn_reallocarray(roll->record, roll->room, sizeof(*roll->record));
 	}
 	roll->record[roll->count++] = (struct rn_tsc_record){
 		.host = host,

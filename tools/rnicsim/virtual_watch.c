@@ -12,6 +12,9 @@
 
 #define ASK_NS 100000u
 #define BLOCKED_NS 200000000u /* asleep for so long, in one piece or in many */
+#define ALL_BLOCKED_NS                                                                             \
+	1000000000u /* all threads of the run: helpers that are started again and again */
+#define SLEEP_FORGIVEN_NS 1000000u
 #define WINDOW_CPU_NS 1000000000u
 #define UNSEEN_NS 5000000000u /* nothing is known of the thread for so long */
 /* For a thread that has been outside before: the run cannot be repeated any more, but it can be quick. */
@@ -42,6 +45,8 @@ static void leave_outside(struct rn_virtual *v, struct rn_vprocess *process, uns
 		note_stranger(v, process);
 	thread->was_outside = true;
 	thread->outside_ps = rn_virtual_now_ps(v);
+	thread->is_released = true;
+	rn_place_release_thread(&v->place, process, rn_vthread_tid(process, n));
 	rn_task_watch_start(&thread->watch);
 	v->counts.outside++;
 	v->outside++;
@@ -131,7 +136,7 @@ static bool is_new_holder(const struct rn_virtual *v, const struct rn_vprocess *
 static void judge(struct rn_virtual *v, struct rn_vprocess *process, unsigned n)
 {
 	const struct rn_vthread *thread = &process->thread[n];
-	const bool again = thread->was_outside || process->is_stranger;
+	const bool again = thread->was_outside || process->is_stranger || v->is_impatient;
 	const uint64_t factor = again || rn_vprocess_is_examinable(process) ? 1 : STARTING_FACTOR;
 	const struct rn_task_watch *watch = &v->holder.watch;
 
@@ -155,6 +160,7 @@ static void watch_thread(struct rn_virtual *v, struct rn_vprocess *process, unsi
 	if (is_new_holder(v, process, n)) {
 		*holder =
 			(struct rn_holder){.process = process, .n = n, .grants = v->counts.grants};
+		v->slept_ns -= rn_earlier(v->slept_ns, SLEEP_FORGIVEN_NS);
 		rn_task_watch_start(&holder->watch);
 		holder->ask_after_ns = ASK_NS;
 		holder->ask_ns = holder->watch.at_ns + ASK_NS;
@@ -162,7 +168,10 @@ static void watch_thread(struct rn_virtual *v, struct rn_vprocess *process, unsi
 	}
 	slept_ns = rn_task_watch_asleep_ns(&holder->watch);
 	rn_task_watch_update(&holder->watch, process->pid, rn_vthread_tid(process, n));
-	process->thread[n].slept_ns += rn_task_watch_asleep_ns(&holder->watch) - slept_ns;
+	slept_ns = rn_task_watch_asleep_ns(&holder->watch) - slept_ns;
+	process->thread[n].slept_ns += slept_ns;
+	v->slept_ns += slept_ns;
+	v->is_impatient |= v->slept_ns > ALL_BLOCKED_NS;
 	if (holder->watch.at_ns > holder->ask_ns) {
 		/* Who sleeps does not spin, and a signal would disturb it. */
 		if (!holder->watch.is_asleep && !holder->watch.tracer)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "driver/uapi.h"
 #include "preload/address.h"
 #include "preload/files/files.h"
 #include "preload/files/table.h"
@@ -117,10 +118,19 @@ const char *rn_files_path_to_open(const char *path, struct rn_path *room, int *f
 	return where;
 }
 
+/* A process may have been started in there, or have been given a descriptor. */
+static bool looks_like_place(const char *text, size_t length)
+{
+	static const char middle[] = "/" RN_RUN_FILES "/host";
+
+	return memmem(text, length, middle, sizeof(middle) - 1) && !is_making &&
+	       rn_address_is_active() && have_root();
+}
+
 size_t rn_files_show(char *text, size_t length)
 {
-	if (!root || length < root_bytes || memcmp(text, root, root_bytes) ||
-	    (length > root_bytes && text[root_bytes] != '/'))
+	if (!looks_like_place(text, length) || length < root_bytes ||
+	    memcmp(text, root, root_bytes) || (length > root_bytes && text[root_bytes] != '/'))
 		return length;
 	memmove(text, text + root_bytes, length - root_bytes);
 	return length - root_bytes;

@@ -2,8 +2,6 @@
  * Contents in the form of Linux's drivers (Documentation/ABI/stable/sysfs-class-infiniband, testing/sysfs-class-net). The
  * device sits on a PCI domain that no machine has, so its folders hide none.
  */
-#include <stdbool.h>
-
 #include "preload/files/table.h"
 
 #include <arpa/inet.h>

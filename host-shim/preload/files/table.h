@@ -5,6 +5,7 @@
 #ifndef RN_PRELOAD_FILES_TABLE_H
 #define RN_PRELOAD_FILES_TABLE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct rn_facts;

@@ -1,10 +1,14 @@
 #include "preload/tsc/find.h"
 
+#include <string.h>
+
 #include "preload/tsc/flow.h"
 #include "preload/tsc/raw.h"
 
 #define JUMP_BYTES 5
+#define JUMP_ROOM_BYTES 6 /* of the longest jump */
 #define BLOCK_BYTES 512
+#define SHORT_REACH 160 /* of a jump with a distance of one byte into a window, and more */
 
 struct search {
 	uintptr_t start, end;
@@ -311,28 +315,47 @@ static unsigned long_jump(const uint8_t *code)
 }
 
 /* All that looks like a jump, wherever it begins, and leads into one of the functions that have sites. */
-static void look_at_jumps(const struct search *search)
+static void look_at_opcode(const struct search *search, int opcode)
 {
 	const struct rn_tsc_found *found = search->found;
 	const uintptr_t low = found->site[0].function;
 	const uintptr_t bytes = found->site[found->sites - 1].function_end - low;
+	const uint8_t *const end = code_at(search->end - JUMP_ROOM_BYTES);
+	const uint8_t *code = code_at(search->start);
 
-	for (uintptr_t at = search->start; at + 6 <= search->end; at++) {
-		const uint8_t *code = code_at(at);
+	while (code < end && (code = memchr(code, opcode, (size_t)(end - code)))) {
 		const unsigned before = long_jump(code);
-		uintptr_t to = at;
+		int32_t distance;
 
-		if (is_short_jump(code)) {
-			to += 2 + (uintptr_t)(intptr_t)(int8_t)code[1];
-		} else if (before) {
-			int32_t distance;
+		__builtin_memcpy(&distance, code + before, sizeof(distance));
+		if (before &&
+		    (uintptr_t)code + before + 4 + (uintptr_t)(intptr_t)distance - low < bytes)
+			enter(search, (uintptr_t)code,
+			      (uintptr_t)code + before + 4 + (uintptr_t)(intptr_t)distance);
+		code++;
+	}
+}
 
-			__builtin_memcpy(&distance, code + before, sizeof(distance));
-			to += before + 4 + (uintptr_t)(intptr_t)distance;
-		} else {
-			continue;
-		}
-		if (to - low < bytes)
+static void look_at_long_jumps(const struct search *search)
+{
+	if (search->end - search->start <= JUMP_ROOM_BYTES)
+		return;
+	look_at_opcode(search, 0xe8);
+	look_at_opcode(search, 0xe9);
+	look_at_opcode(search, 0x0f);
+}
+
+/* The same for those whose distance is one byte: they begin near by. */
+static void look_at_short_jumps(const struct search *search, const struct rn_tsc_site *site)
+{
+	uintptr_t at =
+		site->at - search->start > SHORT_REACH ? site->at - SHORT_REACH : search->start;
+
+	for (; at + 2 <= search->end && at < site->at + SHORT_REACH; at++) {
+		const uint8_t *code = code_at(at);
+		const uintptr_t to = at + 2 + (uintptr_t)(intptr_t)(int8_t)code[1];
+
+		if (is_short_jump(code) && to > site->function && to < site->function_end)
 			enter(search, at, to);
 	}
 }
@@ -343,6 +366,15 @@ static bool has_windows(const struct rn_tsc_found *found)
 		if (found->site[i].window)
 			return true;
 	return false;
+}
+
+size_t rn_tsc_count_like(uintptr_t start, uintptr_t end)
+{
+	size_t count = 0;
+
+	for (uintptr_t at = next_candidate(start, end); at; at = next_candidate(at + 1, end))
+		count++;
+	return count;
 }
 
 bool rn_tsc_looks_like(uintptr_t at, uintptr_t end)
@@ -366,7 +398,11 @@ bool rn_tsc_find(uintptr_t start, uintptr_t end, const struct rn_elf *elf,
 	     at = next_candidate(at + 1, end))
 		goes_on = take_candidate(&search, at);
 	drop_flow(&search);
-	if (has_windows(found))
-		look_at_jumps(&search);
+	if (!has_windows(found))
+		return goes_on;
+	look_at_long_jumps(&search);
+	for (size_t i = 0; i < found->sites; i++)
+		if (found->site[i].window)
+			look_at_short_jumps(&search, &found->site[i]);
 	return goes_on;
 }

@@ -23,6 +23,9 @@ struct rn_tsc_found {
 /** False: no such instruction is in [@start, @end), whatever begins where. */
 bool rn_tsc_may_have(uintptr_t start, uintptr_t end);
 
+/** How often bytes in [@start, @end) are such an instruction's, whatever begins where. */
+size_t rn_tsc_count_like(uintptr_t start, uintptr_t end);
+
 /** Whether the bytes at @at, of which those up to @end are there, are such an instruction's. */
 bool rn_tsc_looks_like(uintptr_t at, uintptr_t end);
 

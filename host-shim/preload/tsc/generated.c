@@ -81,7 +81,8 @@ void rn_tsc_generated_restore(uintptr_t start, uintptr_t end)
 {
 	for (uintptr_t at = start; at + 1 < end; at++) {
 		uint8_t *code = (uint8_t *)at;
-		const uint8_t bytes = code[0] == 0x0f && code[1] == 0x0b ? rn_tsc_sites_bytes(at) : 0;
+		const uint8_t bytes =
+			code[0] == 0x0f && code[1] == 0x0b ? rn_tsc_sites_bytes(at) : 0;
 
 		if (bytes)
 			code[1] = bytes == 3 ? 0x01 : 0x31;
@@ -128,7 +129,8 @@ static bool has_doubt(const struct rn_flow *flow, const struct range *range, uin
 		while (!rn_tsc_looks_like(at, page + PAGE_BYTES))
 			at++;
 		for (uintptr_t back = 0; back < 15 && at - back >= range->start; back++)
-			is_inside |= (flow->marks[at - back - range->start] & RN_FLOW_LENGTH) > back;
+			is_inside |=
+				(flow->marks[at - back - range->start] & RN_FLOW_LENGTH) > back;
 		if (!is_inside)
 			return true;
 		at++;

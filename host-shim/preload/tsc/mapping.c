@@ -7,9 +7,9 @@
 #include "preload/tsc/tsc.h"
 #include "preload/virtual.h"
 
-static bool is_private(int flags)
+static bool is_anonymous(int flags)
 {
-	return (flags & MAP_TYPE) == MAP_PRIVATE;
+	return (flags & MAP_TYPE) == MAP_PRIVATE && (flags & MAP_ANONYMOUS);
 }
 
 RN_EXPORT void *mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t offset)
@@ -18,7 +18,7 @@ RN_EXPORT void *mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t 
 	const int saved_errno = errno;
 
 	if (memory != MAP_FAILED)
-		rn_tsc_mapped(memory, bytes, prot, is_private(flags));
+		rn_tsc_mapped(memory, bytes, prot, is_anonymous(flags));
 	errno = saved_errno;
 	return memory;
 }

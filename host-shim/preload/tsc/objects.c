@@ -249,17 +249,18 @@ static void look_at_all(bool is_fresh)
 	rn_maps_fini(&maps);
 }
 
-bool rn_tsc_is_private(uintptr_t start, uintptr_t end)
+bool rn_tsc_is_anonymous(uintptr_t start, uintptr_t end)
 {
 	struct rn_maps maps;
 	struct rn_map map;
-	bool is_private = rn_maps_read(&maps);
+	bool is_anonymous = rn_maps_read(&maps);
 
-	while (is_private && rn_maps_next(&maps, &map))
+	while (is_anonymous && rn_maps_next(&maps, &map))
 		if (map.end > start && map.start < end)
-			is_private = !map.is_shared;
+			is_anonymous = !map.is_shared && !map.inode && *map.path != '[' &&
+				       !rn_tsc_is_arena(map.start);
 	rn_maps_fini(&maps);
-	return is_private;
+	return is_anonymous;
 }
 
 void rn_tsc_forget_generated(uintptr_t start, uintptr_t end)

@@ -32,8 +32,8 @@ void rn_tsc_restore_generated(uintptr_t start, uintptr_t end);
 /** What was generated in [@start, @end) may be other code by now. */
 void rn_tsc_forget_generated(uintptr_t start, uintptr_t end);
 
-/** All of [@start, @end) is mapped privately. */
-bool rn_tsc_is_private(uintptr_t start, uintptr_t end);
+/** All of [@start, @end) is memory of the program's own: of no file, not the stack, not shared. */
+bool rn_tsc_is_anonymous(uintptr_t start, uintptr_t end);
 
 /** Have the loader tell when it has mapped an object, before anything of it runs. False: it cannot be had. */
 bool rn_tsc_hook_loader(void (*mapped)(void));

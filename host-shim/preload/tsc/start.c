@@ -10,15 +10,24 @@
 
 #include "preload/own_signals.h"
 #include "preload/tsc/counter.h"
+#include "preload/tsc/find.h"
 #include "preload/tsc/generated.h"
 #include "preload/tsc/objects.h"
 #include "preload/virtual.h"
 
 #define STACK_TOP ((uintptr_t)0x7ffffffff000) /* of a process, without randomisation */
 
+#define OPENED_MAX 64
+
 static bool is_active;
 static bool rewrites;
 static uint32_t force; /* enum rn_tsc_force bits */
+
+static struct {
+	uintptr_t start, end;
+	size_t reads; /* what looked like one before */
+} opened[OPENED_MAX];
+static unsigned opened_count;
 
 void rn_tsc_count_trap(void)
 {
@@ -38,7 +47,7 @@ void rn_tsc_report(void)
 	atomic_store(&page->tsc.force, force);
 	atomic_store(&page->tsc.jumps, tally->jumps);
 	atomic_store(&page->tsc.illegals, tally->illegals);
-	atomic_store(&page->tsc.unseen, tally->unseen);
+	atomic_store(&page->tsc.unseen, tally->unseen | (opened_count ? RN_TSC_GENERATED : 0));
 }
 
 static void look(bool is_fresh)
@@ -65,9 +74,9 @@ static bool is_both(int prot)
 }
 
 /* The trap sees what is written into memory that stays executable; without it pages are one or the other. */
-static void take(uintptr_t start, uintptr_t end, int prot, bool is_private)
+static void take(uintptr_t start, uintptr_t end, int prot, bool is_anonymous)
 {
-	const bool watches = is_both(prot) && is_private && !(force & RN_TSC_TRAP) &&
+	const bool watches = is_both(prot) && is_anonymous && !(force & RN_TSC_TRAP) &&
 			     rn_tsc_generated_add(start, end);
 
 	if (!(prot & PROT_EXEC) || watches)
@@ -76,19 +85,43 @@ static void take(uintptr_t start, uintptr_t end, int prot, bool is_private)
 	look(true);
 }
 
-void rn_tsc_mapped(void *at, size_t bytes, int prot, bool is_private)
+/* --- code of an object that a program changes: it opens the pages, writes, and closes them --- */
+
+static bool open_object(uintptr_t start, uintptr_t end)
+{
+	if (opened_count == OPENED_MAX)
+		return false;
+	opened[opened_count].start = start;
+	opened[opened_count].end = end;
+	opened[opened_count++].reads = rn_tsc_count_like(start, end);
+	return true;
+}
+
+static void close_objects(uintptr_t start, uintptr_t end)
+{
+	for (unsigned i = opened_count; i-- > 0;) {
+		if (opened[i].start < start || opened[i].end > end)
+			continue;
+		if (rn_tsc_count_like(opened[i].start, opened[i].end) > opened[i].reads)
+			rn_tsc_note(RN_TSC_UNDECODED);
+		opened[i] = opened[--opened_count];
+	}
+}
+
+void rn_tsc_mapped(void *at, size_t bytes, int prot, bool is_anonymous)
 {
 	const uintptr_t start = (uintptr_t)at, end = page_up(start + bytes);
 
 	if (!rewrites)
 		return;
 	rn_tsc_generated_drop(start, end);
-	take(start, end, prot, is_private);
+	take(start, end, prot, is_anonymous);
 }
 
 void rn_tsc_protected(void *at, size_t bytes, int prot)
 {
 	const uintptr_t start = (uintptr_t)at, end = page_up(start + bytes);
+	bool is_anonymous;
 
 	if (!rewrites)
 		return;
@@ -97,7 +130,12 @@ void rn_tsc_protected(void *at, size_t bytes, int prot)
 		rn_tsc_restore_generated(start, end);
 	}
 	rn_tsc_generated_drop(start, end);
-	take(start, end, prot, !is_both(prot) || rn_tsc_is_private(start, end));
+	if (!(prot & PROT_WRITE))
+		close_objects(start, end);
+	is_anonymous = is_both(prot) && rn_tsc_is_anonymous(start, end);
+	if (!is_both(prot) || is_anonymous || !open_object(start, end))
+		take(start, end, prot, is_anonymous);
+	rn_tsc_report();
 }
 
 void rn_tsc_unmapped(void *at, size_t bytes)

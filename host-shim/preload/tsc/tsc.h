@@ -24,9 +24,10 @@ void rn_tsc_count_trap(void);
 
 /**
  * The program has mapped [@at, @at + @bytes) with @prot (PROT_ bits), has changed its protection, or has unmapped it: code in
- * it is rewritten before it can run. @is_private: nobody else writes there.
+ * it is rewritten before it can run. @is_anonymous: of no file, and nobody else
+ * writes there.
  */
-void rn_tsc_mapped(void *at, size_t bytes, int prot, bool is_private);
+void rn_tsc_mapped(void *at, size_t bytes, int prot, bool is_anonymous);
 void rn_tsc_protected(void *at, size_t bytes, int prot);
 void rn_tsc_unmapped(void *at, size_t bytes);
 

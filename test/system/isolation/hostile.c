@@ -87,8 +87,8 @@ static double now_s(void)
 
 static bool is_chosen(unsigned n)
 {
-	return settings.only ? !strcmp(settings.only, acts[n].name) :
-			       acts[n].of_time == settings.of_time;
+	return settings.only ? !strcmp(settings.only, acts[n].name)
+			     : acts[n].of_time == settings.of_time;
 }
 
 static unsigned choose(struct rn_rng *rng)

@@ -94,6 +94,14 @@ static void mark_again(struct streams *streams, struct frame *frame, uint32_t mt
 		stream->next_psn = rn_psn_add(frame->packet.psn, psns);
 }
 
+/* MAC control, priority flow control. */
+static bool is_pause(const uint8_t *frame)
+{
+	static const uint8_t types[] = {0x88, 0x08, 0x01, 0x01};
+
+	return memcmp(frame + 12, types, sizeof(types)) == 0;
+}
+
 static void decode(struct frames *frames, struct rn_packets *packets, const uint8_t *record,
 		   const char *path)
 {
@@ -124,10 +132,13 @@ void frames_load(struct frames *frames, const char *path, uint32_t mtu_bytes)
 		fail(path, "is no nanosecond capture");
 	*frames = (struct frames){
 		.frame = rn_calloc(bytes / RECORD_HEADER_BYTES + 1, sizeof(struct frame))};
-	while (at + RECORD_HEADER_BYTES <= bytes) {
+	for (; at + RECORD_HEADER_BYTES <= bytes; at += RECORD_HEADER_BYTES + word(file + at + 8)) {
+		if (is_pause(file + at + RECORD_HEADER_BYTES)) {
+			frames->pauses++;
+			continue;
+		}
 		decode(frames, packets, file + at, path);
 		mark_again(&streams, &frames->frame[frames->count - 1], mtu_bytes);
-		at += RECORD_HEADER_BYTES + word(file + at + 8);
 	}
 	free(streams.stream);
 	free(file);

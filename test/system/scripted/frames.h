@@ -21,8 +21,9 @@ struct frame {
 };
 
 struct frames {
-	struct frame *frame;
+	struct frame *frame; /* pause frames are no frames here */
 	size_t count;
+	size_t pauses;
 };
 
 /** Every frame of capture @path in order, path MTU @mtu_bytes; a frame that does not decode ends the process. */

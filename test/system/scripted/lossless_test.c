@@ -113,7 +113,7 @@ START_TEST(no_operation_size_or_number_of_queue_pairs_is_discarded)
 	connect(0, 1, count, 4096);
 	for (int size = 0; size < SIZES; size++) {
 		/* All sizes of a thousand queue pairs take minutes. */
-		if (count > 128 && !is_long() && sizes[size] % 128)
+		if (count > 128 && !is_long() && sizes[size] != 128 && sizes[size] != 4096)
 			continue;
 		start(count, opcode, sizes[size], 32, messages_of(sizes[size], count));
 		finish(count);
@@ -142,7 +142,7 @@ START_TEST(no_long_message_is_discarded)
 END_TEST
 
 /* What gave 2,960 discards and an ACK timeout: ib_send_bw -F -q 16 -s 128 -n 2000. */
-START_TEST(sends_of_sixteen_queue_pairs_run_at_the_rate_of_one_receive_wqe_a_check)
+START_TEST(sixteen_queue_pairs_send_ten_million_messages_a_second_without_a_loss)
 {
 	uint64_t start_ps, end_ps = 0;
 	double rate;
@@ -173,11 +173,12 @@ static const char *const slow_lossy_target[] = {"hosts.1.nic.pcie.lanes=2",
 START_TEST(a_slow_receiver_holds_its_peer_back_within_the_headroom)
 {
 	const struct rn_mac_params *mac;
-	uint64_t high;
+	struct frames frames;
+	uint64_t high, pauses;
 
 	world_init(&world, 2, slow_target);
 	mac = &world.scenario->host[1].nic.mac;
-	world_start(&world, NULL);
+	world_start(&world, &(struct world_options){.capture = true});
 	connect(0, 1, 4, 65536);
 	start(4, RN_WQE_RDMA_WRITE, 65536, 16, 64);
 	finish(4);
@@ -191,6 +192,13 @@ START_TEST(a_slow_receiver_holds_its_peer_back_within_the_headroom)
 			  world_counter(&world, "host0.nic0.mac", "rx_prio3_pause"));
 	ck_assert_uint_gt(world_counter(&world, "host0.nic0.mac", "rx_prio3_pause_duration"), 0);
 	ck_assert_uint_eq(world_counter(&world, "host0.nic0.mac", "tx_prio3_pause"), 0);
+	pauses = world_counter(&world, "host1.nic0.mac", "tx_prio3_pause");
+	/* The capture has them all. */
+	world_end(&world);
+	frames_load(&frames, world_path(&world, "pcap"), 4096);
+	ck_assert_uint_eq(frames.pauses, pauses);
+	ck_assert_ptr_null(frames_first_again(&frames, 0));
+	frames_free(&frames);
 	world_fini(&world);
 }
 END_TEST
@@ -327,11 +335,14 @@ int main(void)
 {
 	TCase *tcase = tcase_create("lossless");
 
+	/* A thousand queue pairs on a loaded machine. */
+	tcase_set_timeout(tcase, 600);
+
 	tcase_add_loop_test(tcase, no_operation_size_or_number_of_queue_pairs_is_discarded, 0,
 			    OPCODES * COUNTS);
 	tcase_add_loop_test(tcase, no_long_message_is_discarded, 0, OPCODES * COUNTS);
 	tcase_add_test(tcase,
-		       sends_of_sixteen_queue_pairs_run_at_the_rate_of_one_receive_wqe_a_check);
+		       sixteen_queue_pairs_send_ten_million_messages_a_second_without_a_loss);
 	tcase_add_test(tcase, a_slow_receiver_holds_its_peer_back_within_the_headroom);
 	tcase_add_test(tcase, a_lossy_link_discards_what_a_lossless_one_holds_back);
 	tcase_add_test(tcase, two_slow_hosts_do_not_hold_each_other_back_for_good);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report_file.h"
 #include "run_options.h"
 #include "simulator.h"
 #include "system/scripted/world.h"
@@ -242,14 +243,20 @@ static void write_report(struct run *run)
 		.wqe_timeline = options->timeline,
 	};
 
-	if (!rn_report_write_json(&(struct rn_outcome){
-		    .options = &said,
-		    .config = run->world.config,
-		    .system = run->world.system,
-		    .driver = run->world.driver,
-		    .measured_from_ps = run->cleared_ps,
-		    .end_ps = rn_sim_now_ps(run->world.sim),
-	    }))
+	const struct rn_outcome outcome = {
+		.options = &said,
+		.config = run->world.config,
+		.system = run->world.system,
+		.driver = run->world.driver,
+		.measured_from_ps = run->cleared_ps,
+		.end_ps = rn_sim_now_ps(run->world.sim),
+	};
+	struct rn_report_file *file;
+
+	if (!options->report)
+		return;
+	file = rn_report_file_new(options->report);
+	if (!file || !rn_report_write_json(file, &outcome))
 		exit(1);
 }
 

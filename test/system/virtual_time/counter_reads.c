@@ -95,12 +95,13 @@ static void registers(void)
 		uint64_t in = i * 0x9e3779b97f4a7c15u, out;
 		uint8_t carry;
 
-		__asm__ volatile("movq %2,%%xmm0\n movq %2,%%xmm15\n mov %2,%%r11\n mov %2,-128(%%rsp)\n"
-				 "stc\n rdtsc\n setc %1\n"
-				 "movq %%xmm15,%0\n movq %%xmm0,%%rax\n and %%rax,%0\n and %%r11,%0\n and -128(%%rsp),%0"
-				 : "=&r"(out), "=&r"(carry)
-				 : "r"(in)
-				 : "rax", "rdx", "r11", "xmm0", "xmm15", "memory", "cc");
+		__asm__ volatile(
+			"movq %2,%%xmm0\n movq %2,%%xmm15\n mov %2,%%r11\n mov %2,-128(%%rsp)\n"
+			"stc\n rdtsc\n setc %1\n"
+			"movq %%xmm15,%0\n movq %%xmm0,%%rax\n and %%rax,%0\n and %%r11,%0\n and -128(%%rsp),%0"
+			: "=&r"(out), "=&r"(carry)
+			: "r"(in)
+			: "rax", "rdx", "r11", "xmm0", "xmm15", "memory", "cc");
 		CHECK(out == in && carry);
 	}
 }
@@ -239,7 +240,8 @@ static void handler(void)
 	raise(SIGUSR1);
 	CHECK(handled == SIGUSR1);
 	CHECK(!sigaction(SIGUSR1, NULL, &action));
-	CHECK(sigismember(&action.sa_mask, SIGILL) == 1 && sigismember(&action.sa_mask, SIGSEGV) == 1);
+	CHECK(sigismember(&action.sa_mask, SIGILL) == 1 &&
+	      sigismember(&action.sa_mask, SIGSEGV) == 1);
 }
 
 static void child(void)
@@ -410,13 +412,26 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } modes[] = {
-	{"in_line", in_line},	{"processor", processor},	{"target", target},
-	{"registers", registers}, {"library", library},		{"generated", generated},
-	{"protected", protected}, {"dual", dual},		{"undecoded", undecoded},
-	{"threads", threads},	{"handler", handler},		{"child", child},
-	{"another", another},	{"illegal", illegal},		{"segment", segment},
-	{"own", own},		{"pending", pending},		{"compute", compute},
-	{"crash_illegal", crash_illegal}, {"crash_segment", crash_segment},
+	{"in_line", in_line},
+	{"processor", processor},
+	{"target", target},
+	{"registers", registers},
+	{"library", library},
+	{"generated", generated},
+	{"protected", protected},
+	{"dual", dual},
+	{"undecoded", undecoded},
+	{"threads", threads},
+	{"handler", handler},
+	{"child", child},
+	{"another", another},
+	{"illegal", illegal},
+	{"segment", segment},
+	{"own", own},
+	{"pending", pending},
+	{"compute", compute},
+	{"crash_illegal", crash_illegal},
+	{"crash_segment", crash_segment},
 	{"crash_handled", crash_handled},
 };
 

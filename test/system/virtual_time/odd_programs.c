@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -301,6 +303,77 @@ static void start_others(const char *program)
 	check_counter();
 }
 
+/* --- where it may run --- */
+
+static unsigned processors; /* environment: PROCESSORS, how many this program may use */
+
+static unsigned count_all_ways(void)
+{
+	cpu_set_t set, other;
+
+	CHECK(sched_getaffinity(0, sizeof(set), &set) == 0);
+	CHECK(sched_getaffinity((pid_t)syscall(SYS_gettid), sizeof(other), &other) == 0);
+	CHECK(CPU_EQUAL(&set, &other));
+	CHECK(pthread_getaffinity_np(pthread_self(), sizeof(other), &other) == 0);
+	CHECK(CPU_EQUAL(&set, &other));
+	CPU_ZERO(&other);
+	CHECK(syscall(SYS_sched_getaffinity, 0, sizeof(other), &other) > 0);
+	CHECK(CPU_EQUAL(&set, &other));
+	return (unsigned)CPU_COUNT(&set);
+}
+
+static void *count_in_thread(void *count)
+{
+	*(unsigned *)count = count_all_ways();
+	return NULL;
+}
+
+static unsigned count_of_thread(const pthread_attr_t *attr)
+{
+	unsigned count = 0;
+	pthread_t id;
+
+	CHECK(pthread_create(&id, attr, count_in_thread, &count) == 0);
+	CHECK(pthread_join(id, NULL) == 0);
+	return count;
+}
+
+/* Of what it may use, the first only. */
+static cpu_set_t first_only(void)
+{
+	cpu_set_t set, first;
+	unsigned n = 0;
+
+	CHECK(sched_getaffinity(0, sizeof(set), &set) == 0);
+	while (!CPU_ISSET(n, &set))
+		n++;
+	CPU_ZERO(&first);
+	CPU_SET(n, &first);
+	return first;
+}
+
+static void see_processors(void)
+{
+	cpu_set_t all, none, first = first_only();
+	pthread_attr_t attr;
+
+	processors = (unsigned)atoi(getenv("PROCESSORS"));
+	CPU_ZERO(&none);
+	CHECK(sched_getaffinity(0, sizeof(all), &all) == 0);
+	CHECK(count_all_ways() == processors && count_of_thread(NULL) == processors);
+	CHECK(sched_setaffinity(0, sizeof(none), &none) < 0 && errno == EINVAL);
+	CHECK(count_all_ways() == processors);
+	pthread_attr_init(&attr);
+	CHECK(pthread_attr_setaffinity_np(&attr, sizeof(first), &first) == 0);
+	CHECK(count_of_thread(&attr) == 1 && count_of_thread(NULL) == processors);
+	CHECK(sched_setaffinity(0, sizeof(first), &first) == 0);
+	CHECK(count_all_ways() == 1 && count_of_thread(NULL) == 1);
+	CHECK(system("test $(nproc) = 1") == 0);
+	CHECK(pthread_setaffinity_np(pthread_self(), sizeof(all), &all) == 0);
+	CHECK(count_all_ways() == processors && count_of_thread(NULL) == processors);
+	CHECK(system("test $(nproc) = $PROCESSORS") == 0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -314,6 +387,7 @@ static const struct {
 	{"crash", crash},
 	{"crash_after_default", crash_after_default},
 	{"raised", raised},
+	{"processors", see_processors},
 };
 
 int main(int argc, char **argv)

@@ -12,6 +12,7 @@ import time
 import unittest
 
 from circumstances import RepeatTest, load, main, runs
+import serving
 
 SEGV = 139  # what a shell says of a program that SIGSEGV has ended
 # Wall seconds for something that takes simulated seconds: starting programs on a loaded machine, no more.
@@ -125,10 +126,20 @@ class Ends(Odd):
             self.assertLess(result.report["run"]["simulated_s"], 1, str(result))
             self.assert_deterministic(result)
 
+    def test_nics_work_at_the_end_of_simulated_time(self):
+        """2^64 ps are 213 days; nobody sleeps longer than to 2^60 ps before that."""
+        pingpong = f"ibv_rc_pingpong -g 0 -c -n 50 -p {runs.free_port()}"
+        result = self.run_virtual(pingpong, f"sleep 106d; sleep 106d; date +%s; sleep 106d; date +%s; {pingpong} localhost", capture=False)
+        self.assert_output(result, r"^(\[host1\] )?1717293822$", 2)
+        self.assert_output(result, r"^(\[host\d\] )?50 iters in", 2)
+        self.assert_deterministic(result)
+
     def test_interrupted_run_says_so(self):
-        process = self.begin(self.arguments("ib_send_bw -F -n 10000000", "ib_send_bw -F -n 10000000 localhost", capture=False),
+        command = f"ib_send_bw -F -n 10000000 -p {runs.free_port()}"
+        process = self.begin(self.arguments(command, command + " localhost", capture=False),
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        time.sleep(1)
+        serving.wait_until(lambda: sum(runs.command_line(pid).startswith(command) for pid in os.listdir("/proc") if pid.isdigit()) == 2,
+                           "both programs run", 60)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=SOON_S)
         with open(os.path.join(self.folder, "run.json"), encoding="utf-8") as stream:
@@ -203,6 +214,40 @@ class Flags(Odd):
         virtual = result.report["run"]["virtual_time"]
         self.assertFalse(virtual["deterministic"], str(virtual))
         self.assertGreater(virtual["unproved"], 0)
+
+
+class Processors(Odd):
+    """A run keeps to one processor, and its programs must not see that."""
+
+    def where_it_may_run(self, *before):
+        result = self.run_virtual(" ".join([*before, "grep Cpus_allowed_list: /proc/self/status"]), capture=False)
+        return re.search(r"Cpus_allowed_list:\s*(\S+)$", result.output, flags=re.M)[1]
+
+    def test_programs_see_and_set_those_that_they_have(self):
+        count = len(os.sched_getaffinity(0))
+        result = self.run_virtual(f"PROCESSORS={count} exec {runs.program('odd_programs')} processors", capture=False)
+        self.assert_output(result, r"^\[host0\] processors: as it should be$")
+        self.assert_deterministic(result)
+
+    def test_programs_that_do_not_join_have_all_of_them(self):
+        """A statically linked program: its processors are those of whoever started the run."""
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("one processor")
+        result = self.run_virtual(f"{runs.program('unattached')} processors", capture=False)
+        self.assert_output(result, rf"^\[host0\] {len(os.sched_getaffinity(0))} processors$")
+
+    def test_threads_of_a_run_share_one(self):
+        self.assertRegex(self.where_it_may_run(), r"^\d+$")
+
+    def test_a_waiting_pair_gets_the_baton_four_times_a_round_trip(self):
+        """Two completions a side; a first empty poll that nothing can come before needs no turn."""
+        grants = []
+        for count in (500, 1500):
+            command = f"ibv_rc_pingpong -n {count}"
+            result = self.run_virtual(command, command + " localhost", capture=False)
+            self.assert_deterministic(result)
+            grants.append(result.report["run"]["virtual_time"]["grants"])
+        self.assertLess((grants[1] - grants[0]) / 1000, 5, str(grants))
 
 
 if __name__ == "__main__":

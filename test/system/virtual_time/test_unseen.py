@@ -65,7 +65,7 @@ class Strangers(Unseen):
                         f"{runs.program('odd_programs')} start_others {runs.program('static_sleeper')}"):
             with self.subTest(command=command):
                 result = self.run_virtual(command, "true", capture=False)
-                self.assert_output(result, "slept 1 times")
+                self.assert_output(result, r"slept \d times")
                 self.assert_not_repeatable(result, "strangers")
 
     def test_program_whose_runtime_makes_system_calls(self):

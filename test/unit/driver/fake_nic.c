@@ -265,6 +265,14 @@ void rn_root_complex_set_msi(struct rn_root_complex *nic, void (*fn)(void *arg, 
 	nic->msi_arg = arg;
 }
 
+void rn_root_complex_set_abort_hook(struct rn_root_complex *nic, void (*fn)(void *arg, uint64_t pa),
+				    void *arg)
+{
+	(void)nic;
+	(void)fn;
+	(void)arg;
+}
+
 void rn_root_complex_set_write_hook(struct rn_root_complex *nic, void (*fn)(void *arg, uint64_t pa),
 				    void *arg)
 {

@@ -107,11 +107,13 @@ START_TEST(handles_out_of_any_range_are_refused)
 			const int error = user_call(&user, op, &req, sizeof(req));
 
 			const bool ends = op == RN_UAPI_DEALLOC_PD || op == RN_UAPI_DEREG_MR ||
-					  op == RN_UAPI_DESTROY_CHANNEL || op == RN_UAPI_DESTROY_CQ ||
-					  op == RN_UAPI_DESTROY_QP || op == RN_UAPI_DESTROY_AH;
+					  op == RN_UAPI_DESTROY_CHANNEL ||
+					  op == RN_UAPI_DESTROY_CQ || op == RN_UAPI_DESTROY_QP ||
+					  op == RN_UAPI_DESTROY_AH;
 
-			if (op == RN_UAPI_QUERY_DEVICE || op == RN_UAPI_QUERY_CLOCK || op == RN_UAPI_ALLOC_PD ||
-			    op == RN_UAPI_OPEN_ASYNC || op == RN_UAPI_CREATE_CHANNEL ||
+			if (op == RN_UAPI_QUERY_DEVICE || op == RN_UAPI_QUERY_CLOCK ||
+			    op == RN_UAPI_ALLOC_PD || op == RN_UAPI_OPEN_ASYNC ||
+			    op == RN_UAPI_CREATE_CHANNEL ||
 			    (op == RN_UAPI_QUERY_PORT && handles[n] < 2))
 				ck_assert_int_eq(error, 0);
 			else if (!ends)

@@ -6,8 +6,8 @@
 #define FUNCTION(name, body)                                                                       \
 	uint64_t name(uint64_t argument);                                                          \
 	__asm__(".pushsection .text.patterns,\"ax\",@progbits\n"                                   \
-		".globl " #name "\n.hidden " #name "\n.type " #name ",@function\n" #name ":\n"      \
-		".cfi_startproc\n" body "\n.cfi_endproc\n.size " #name ",.-" #name "\n"             \
+		".globl " #name "\n.hidden " #name "\n.type " #name ",@function\n" #name ":\n"     \
+		".cfi_startproc\n" body "\n.cfi_endproc\n.size " #name ",.-" #name "\n"            \
 		".popsection\n");
 
 #define JOIN "shl $32,%rdx\n or %rdx,%rax\n"
@@ -17,15 +17,15 @@ FUNCTION(read_short, "rdtsc\n mov %eax,%eax\n nop\n" JOIN "ret")
 FUNCTION(read_long, "rdtsc\n movabs $0x310f310f310f310f,%rcx\n" JOIN "ret")
 FUNCTION(read_processor, "mov $7,%ecx\n rdtscp\n add %ecx,%eax\n" JOIN "ret")
 FUNCTION(read_before_load, "rdtsc\n mov pattern_constant(%rip),%rcx\n" JOIN "add %rcx,%rax\n ret")
-FUNCTION(read_before_store_of_constant,
-	 "rdtsc\n movl $0x1234,pattern_cell(%rip)\n" JOIN "mov pattern_cell(%rip),%ecx\n add %rcx,%rax\n ret")
-FUNCTION(read_before_call, "sub $8,%rsp\n lea 1f(%rip),%rdi\n rdtsc\n call pattern_callee\n1: add $8,%rsp\n ret")
+FUNCTION(read_before_store_of_constant, "rdtsc\n movl $0x1234,pattern_cell(%rip)\n" JOIN
+					"mov pattern_cell(%rip),%ecx\n add %rcx,%rax\n ret")
+FUNCTION(read_before_call,
+	 "sub $8,%rsp\n lea 1f(%rip),%rdi\n rdtsc\n call pattern_callee\n1: add $8,%rsp\n ret")
 FUNCTION(pattern_callee, JOIN "cmp %rdi,(%rsp)\n jne 1f\n add $1,%rax\n1: ret")
 FUNCTION(read_before_branch, "cmp $5,%rdi\n rdtsc\n je 1f\n xor %eax,%eax\n nop\n1: " JOIN "ret")
 FUNCTION(read_before_jump, "rdtsc\n .byte 0xe9\n .long 1f-.-4\n nop\n nop\n1: " JOIN "ret")
-FUNCTION(read_in_red_zone,
-	 "mov %rdi,-8(%rsp)\n mov %rdi,-128(%rsp)\n rdtsc\n" JOIN
-	 "add -8(%rsp),%rax\n add -128(%rsp),%rax\n ret")
+FUNCTION(read_in_red_zone, "mov %rdi,-8(%rsp)\n mov %rdi,-128(%rsp)\n rdtsc\n" JOIN
+			   "add -8(%rsp),%rax\n add -128(%rsp),%rax\n ret")
 FUNCTION(read_amid_flags, "stc\n rdtsc\n mov $0,%ecx\n adc $0,%ecx\n" JOIN "add %rcx,%rax\n ret")
 /* What must not be replaced together with what follows. */
 FUNCTION(read_at_target, "mov $3,%ecx\n rdtsc\n1: dec %ecx\n jnz 1b\n" JOIN "ret")
@@ -36,10 +36,11 @@ FUNCTION(read_before_indirect_call,
 	 "sub $8,%rsp\n lea pattern_plus(%rip),%rcx\n rdtsc\n call *%rcx\n nop\n add $8,%rsp\n ret")
 FUNCTION(pattern_plus, JOIN "add $1,%rax\n ret")
 FUNCTION(read_twice, "rdtsc\n rdtsc\n nop\n" JOIN "ret")
-FUNCTION(read_at_switch,
-	 "lea pattern_table(%rip),%rcx\n movslq (%rcx,%rdi,4),%rdx\n add %rcx,%rdx\n jmp *%rdx\n"
-	 "1: rdtsc\n2: mov %eax,%eax\n nop\n nop\n mov $3,%eax\n ret\n"
-	 ".pushsection .rodata\n .align 4\npattern_table: .long 1b-pattern_table,2b-pattern_table\n.popsection")
+FUNCTION(
+	read_at_switch,
+	"lea pattern_table(%rip),%rcx\n movslq (%rcx,%rdi,4),%rdx\n add %rcx,%rdx\n jmp *%rdx\n"
+	"1: rdtsc\n2: mov %eax,%eax\n nop\n nop\n mov $3,%eax\n ret\n"
+	".pushsection .rodata\n .align 4\npattern_table: .long 1b-pattern_table,2b-pattern_table\n.popsection")
 FUNCTION(read_with_cold_part,
 	 "test %rdi,%rdi\n jne pattern_cold\n rdtsc\npattern_warm: nop\n nop\n nop\n" JOIN "ret")
 FUNCTION(read_near_neighbour, "rdtsc\npattern_near: nop\n nop\n nop\n" JOIN "ret")

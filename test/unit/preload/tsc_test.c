@@ -191,8 +191,8 @@ START_TEST(generated_code_is_decoded_from_its_beginning)
 	/* rdtsc; shl $32,%rdx; or %rdx,%rax; ret; then a constant that looks like one */
 	static const uint8_t code[] = {0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48,
 				       0x09, 0xd0, 0xc3, 0x0f, 0x31, 0x0f, 0x31};
-	uint8_t *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			       -1, 0);
+	uint8_t *memory =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct rn_tsc_found found;
 
 	memcpy(memory, code, sizeof(code));
@@ -210,8 +210,7 @@ START_TEST(a_thousand_sites_are_known_and_nothing_else_is)
 	for (uintptr_t at = 0x1000; at < 0x1000 + 3000; at += 3)
 		ck_assert(rn_tsc_sites_add(at, at & 1 ? 2 : 3));
 	for (uintptr_t at = 0x1000; at < 0x1000 + 3000; at++)
-		ck_assert_uint_eq(rn_tsc_sites_bytes(at),
-				  (at - 0x1000) % 3 ? 0 : at & 1 ? 2 : 3);
+		ck_assert_uint_eq(rn_tsc_sites_bytes(at), (at - 0x1000) % 3 ? 0 : at & 1 ? 2 : 3);
 	ck_assert_uint_eq(rn_tsc_sites_bytes(0xfff), 0);
 }
 END_TEST

@@ -66,6 +66,12 @@ uint64_t rn_system_captured(const struct rn_system *system)
 	return 77;
 }
 
+const char *rn_driver_program_without_grh(const struct rn_driver *driver)
+{
+	(void)driver;
+	return "";
+}
+
 void rn_driver_get_usage(const struct rn_driver *driver, struct rn_driver_usage *usage)
 {
 	(void)driver;
@@ -112,7 +118,10 @@ struct fixture *fixture_new(unsigned hosts)
 	fixture->scenario.fabric.link_mbps = 100000;
 	for (unsigned i = 0; i < hosts; i++)
 		set_host(&fixture->host[i]);
+	static struct rn_driver *const drivers[64];
+
 	fixture->outcome = (struct rn_outcome){
+		.driver = drivers,
 		.options = &fixture->options,
 		.system = new_system(&fixture->scenario),
 		.measured_from_ps = 1000000000,

@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report_file.h"
 #include "base/bits.h"
 #include "base/mem.h"
+#include "report_file.h"
 #include "unit/report/fixture.h"
 #include "run_suite.h"
 
@@ -31,13 +33,20 @@ static void tear_down(void)
 	free(path);
 }
 
+static bool write_to(const char *where, const struct rn_outcome *outcome)
+{
+	struct rn_report_file *file = rn_report_file_new(where);
+
+	return file && rn_report_write_json(file, outcome);
+}
+
 static json_t *report_of(struct fixture *fixture)
 {
 	json_error_t error;
 	json_t *report;
 
 	fixture->options.report_path = path;
-	ck_assert(rn_report_write_json(&fixture->outcome));
+	ck_assert(write_to(path, &fixture->outcome));
 	report = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	ck_assert_msg(report != NULL, "line %d: %s", error.line, error.text);
 	return report;
@@ -412,7 +421,7 @@ static char *complaint_of(struct fixture *fixture, const char *report_path)
 	fflush(stderr);
 	dup2(fileno(file), STDERR_FILENO);
 	fixture->options.report_path = report_path;
-	ck_assert(!rn_report_write_json(&fixture->outcome));
+	ck_assert(!write_to(report_path, &fixture->outcome));
 	fflush(stderr);
 	dup2(keep, STDERR_FILENO);
 	close(keep);
@@ -444,13 +453,40 @@ START_TEST(a_report_that_cannot_be_written_names_path_and_reason)
 }
 END_TEST
 
-START_TEST(no_path_means_no_report)
+START_TEST(a_run_repeats_only_if_each_process_had_its_reads_caught)
 {
-	struct fixture *fixture = fixture_new(2);
+	static const struct {
+		uint32_t force, unseen;
+		bool is_doubtful;
+	} rows[] = {
+		{0, 0, true},
+		{RN_TSC_TRAP_WORKS, 0, true},
+		{RN_TSC_TRAP_WORKS | RN_TSC_TRAP, 0, false},
+		{RN_TSC_TRAP_WORKS | RN_TSC_TRAP | RN_TSC_REWRITE, RN_TSC_GENERATED, false},
+		{RN_TSC_REWRITE, 0, false},
+		{RN_TSC_REWRITE, RN_TSC_GENERATED, true},
+		{RN_TSC_REWRITE, RN_TSC_UNDECODED, true},
+		{RN_TSC_REWRITE, RN_TSC_REFUSED, true},
+		{RN_TSC_REWRITE, RN_TSC_UNHOOKED, true},
+		{RN_TSC_REWRITE, 1u << 31, true},
+	};
+	struct rn_tsc_roll roll = {0};
+	struct rn_time_page page = {0};
+	unsigned doubtful = 0;
 
-	ck_assert(rn_report_write_json(&fixture->outcome));
-	ck_assert_uint_eq(files_in(folder), 0);
-	fixture_free(fixture);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		page.tsc.force = rows[i].force;
+		page.tsc.unseen = rows[i].unseen;
+		rn_tsc_roll_add(&roll, &page, 0, i);
+		ck_assert_int_eq(rn_tsc_may_be_unseen(&roll.record[i]), rows[i].is_doubtful);
+		doubtful += rows[i].is_doubtful;
+	}
+	ck_assert_uint_eq(rn_tsc_roll_unseen(&roll), doubtful);
+	ck_assert_uint_eq(rn_tsc_roll_random(&roll), roll.count);
+	ck_assert(!rn_virtual_is_repeatable(&(struct rn_virtual_counts){.unseen_reads = 1}));
+	ck_assert(!rn_virtual_is_repeatable(&(struct rn_virtual_counts){.random_addresses = 1}));
+	ck_assert(rn_virtual_is_repeatable(&(struct rn_virtual_counts){.grants = 1}));
+	rn_tsc_roll_fini(&roll);
 }
 END_TEST
 
@@ -473,6 +509,6 @@ int main(void)
 	tcase_add_test(tcase, the_timeline_is_there_when_asked_for);
 	tcase_add_test(tcase, an_old_report_is_replaced_and_nothing_else_is_left);
 	tcase_add_test(tcase, a_report_that_cannot_be_written_names_path_and_reason);
-	tcase_add_test(tcase, no_path_means_no_report);
+	tcase_add_test(tcase, a_run_repeats_only_if_each_process_had_its_reads_caught);
 	return run_suite(tcase, "report json");
 }

@@ -91,7 +91,8 @@ END_TEST
 START_TEST(what_is_empty_is_given_back)
 {
 	set(0, PAGES, 0);
-	ck_assert_uint_eq(table.nodes, 3 + 4); /* a path of three, and leaves of 512 pages from page 300 on */
+	ck_assert_uint_eq(table.nodes,
+			  3 + 4); /* a path of three, and leaves of 512 pages from page 300 on */
 	forget(0, PAGES);
 	ck_assert_uint_eq(table.nodes, 0);
 	forget(0, PAGES);

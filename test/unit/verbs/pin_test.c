@@ -322,7 +322,7 @@ static void exchange_under_blocked_threads(void)
 	ck_assert_int_eq(pthread_create(&receiver, NULL, receive_bytes, buf), 0);
 	while (!transfers_done)
 		sched_yield();
-	for (unsigned i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < 40; i++) {
 		ck_assert_int_eq(pin(buf, COUNTERS * PAGE), 0);
 		unpin(buf, COUNTERS * PAGE);
 	}
@@ -510,6 +510,24 @@ static uint64_t exchanged_pages(size_t count)
 	return exchanged;
 }
 
+/* Mappings looked at for each registration and its end. */
+static uint64_t looked_at(size_t count)
+{
+	const uint64_t before = rn_maps_looked_at();
+
+	exchanged_pages(count);
+	return (rn_maps_looked_at() - before) / count;
+}
+
+START_TEST(registering_a_page_costs_the_same_however_many_there_are)
+{
+	const uint64_t few = looked_at(50), many = looked_at(1500);
+
+	ck_assert_uint_gt(few, 0);
+	ck_assert_uint_le(many, few + 1);
+}
+END_TEST
+
 START_TEST(on_older_kernels_the_address_map_stays_short)
 {
 	stop();
@@ -602,7 +620,8 @@ START_TEST(pages_that_the_program_moves_keep_their_bytes)
 
 	fill(buf, 4 * PAGE, 3);
 	ck_assert_int_eq(pin(buf, 4 * PAGE), 0);
-	ck_assert_ptr_eq(mremap(buf + 2 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere),
+	ck_assert_ptr_eq(mremap(buf + 2 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+				elsewhere),
 			 elsewhere);
 	fake_sim_poke(buf + 2 * PAGE + 9, 78); /* the frame moved along */
 	ck_assert_uint_eq(elsewhere[9], 78);
@@ -610,7 +629,8 @@ START_TEST(pages_that_the_program_moves_keep_their_bytes)
 	ck_assert_uint_eq(fake_sim_pinned_pages(), 0);
 	ck_assert_int_eq(kind_of(elsewhere), RN_MEM_PRIVATE);
 	ck_assert_uint_eq(elsewhere[9], 78);
-	ck_assert_uint_eq(elsewhere[10], (uint8_t)((2 * PAGE + 10) * 7 + (2 * PAGE + 10) / 251 + 3));
+	ck_assert_uint_eq(elsewhere[10],
+			  (uint8_t)((2 * PAGE + 10) * 7 + (2 * PAGE + 10) / 251 + 3));
 	ck_assert(is_filled(buf, 2 * PAGE, 3));
 }
 END_TEST
@@ -846,6 +866,8 @@ int main(void)
 	tcase_add_test(tc, after_fork_neither_sees_the_others_writes);
 	tcase_add_test(tc, a_child_that_connects_afresh_pins_its_own_copy);
 	tcase_add_test(tc, beyond_the_kernels_limit_of_mappings_pages_stay_and_are_reached);
+	if (rn_maps_is_quick())
+		tcase_add_test(tc, registering_a_page_costs_the_same_however_many_there_are);
 	tcase_add_test(tc, on_older_kernels_the_address_map_stays_short);
 	tcase_add_loop_test(tc, pages_behind_the_end_of_their_file_are_refused, 0, 2);
 	tcase_add_loop_test(tc, what_may_not_be_accessed_is_refused, 0, 2);
