@@ -71,7 +71,6 @@ struct rn_cosim_sleep {
 	struct rn_cosim_seen seen[RN_RTL_PORTS];
 	/* rtl: how often it slept, and the instance that is clocked in its place to see whether it may. */
 	uint64_t count;
-	uint64_t probed_cycle; /* behind a long sleep */
 	void *probe;
 	struct rn_rtl_pins probe_pins;
 	uint8_t *image;

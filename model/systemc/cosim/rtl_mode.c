@@ -200,15 +200,9 @@ static void end_cycle(struct rn_cosim_unit *unit, uint64_t cycle)
 static void tick(void *self, uint64_t cycle)
 {
 	struct rn_cosim_unit *unit = self;
-	const char *headline;
 
 	if (rn_cosim_has_failed(unit->cosim))
 		return;
-	headline = rn_cosim_probe_late(unit, cycle);
-	if (headline) {
-		rn_cosim_fail(unit, cycle, headline);
-		return;
-	}
 	rn_cosim_sample(unit);
 	rn_cosim_evaluate(unit, cycle);
 	if (unit->kind->has_failed(unit->rtl)) {

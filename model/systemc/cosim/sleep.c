@@ -12,9 +12,6 @@
 #define PROBE_ALL 128
 #define PROBE_ONE_OF 4096
 #define PROBE_CYCLES 64
-/* And one of those that were long, at most every so many cycles: something may be stuck. */
-#define LATE_CYCLES 4096
-#define LATE_EVERY (1u << 18)
 
 static bool is_waiting(const struct rn_cosim_unit *unit, unsigned idx)
 {
@@ -144,10 +141,14 @@ static bool probe_sleep(struct rn_cosim_unit *unit)
 	return probe_cycle(unit, sleep->due_cycle - 1);
 }
 
-static const char *probe(struct rn_cosim_unit *unit)
+const char *rn_cosim_probe(struct rn_cosim_unit *unit)
 {
 	struct rn_cosim_sleep *sleep = &unit->sleep;
 
+	if (!sleep->is_asleep || sleep->due_cycle <= sleep->since_cycle + 1)
+		return NULL;
+	if (sleep->count++ >= PROBE_ALL && sleep->count % PROBE_ONE_OF)
+		return NULL;
 	if (!sleep->probe)
 		sleep->probe = unit->kind->make(&unit->rtl_options, &sleep->probe_pins);
 	unit->kind->save(unit->rtl, &sleep->image, &sleep->image_bytes);
@@ -161,28 +162,6 @@ static const char *probe(struct rn_cosim_unit *unit)
 	return sleep->is_wrong
 		       ? "the RTL sleeps through something that it has to do (idle_o, wake_o)"
 		       : NULL;
-}
-
-const char *rn_cosim_probe(struct rn_cosim_unit *unit)
-{
-	struct rn_cosim_sleep *sleep = &unit->sleep;
-
-	if (!sleep->is_asleep || sleep->due_cycle <= sleep->since_cycle + 1)
-		return NULL;
-	if (sleep->count++ >= PROBE_ALL && sleep->count % PROBE_ONE_OF)
-		return NULL;
-	return probe(unit);
-}
-
-const char *rn_cosim_probe_late(struct rn_cosim_unit *unit, uint64_t cycle)
-{
-	struct rn_cosim_sleep *sleep = &unit->sleep;
-
-	if (!sleep->is_asleep || sleep->due_cycle != UINT64_MAX ||
-	    cycle - sleep->since_cycle < LATE_CYCLES || cycle - sleep->probed_cycle < LATE_EVERY)
-		return NULL;
-	sleep->probed_cycle = cycle;
-	return probe(unit);
 }
 
 void rn_cosim_probe_free(struct rn_cosim_unit *unit)

@@ -25,8 +25,6 @@ const char *rn_cosim_check_sleep(struct rn_cosim_unit *unit, bool is_asleep);
 
 /** rtl: clock a second instance through the sleep that begins. Headline when it does something, or NULL. */
 const char *rn_cosim_probe(struct rn_cosim_unit *unit);
-/** The same behind a long sleep that ends in @cycle, before its inputs are sampled. */
-const char *rn_cosim_probe_late(struct rn_cosim_unit *unit, uint64_t cycle);
 void rn_cosim_probe_free(struct rn_cosim_unit *unit);
 
 /** Describe the sleep that was wrong in a line on stderr; nothing when none was. */
