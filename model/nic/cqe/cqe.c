@@ -8,7 +8,7 @@
  *   HOLDING    do the job, release the line
  *   READING    the ring looks full: read the consumer index from the doorbell record, then HOLDING
  *
- * Exact: pass parity, overrun check, arming (ADR 30), order within a CQ. A real overrun, or
+ * Exact: pass parity, overrun check, arming (ADR 19), order within a CQ. A real overrun, or
  * a CQE that cannot be written, puts the CQ into its error state (byte 0 of the line, the one byte of
  * the configuration half that this block writes) and raises EQE_CQ_ERROR.
  * Left out: moderation, compression, resizing under load.
