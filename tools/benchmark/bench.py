@@ -54,7 +54,7 @@ def scripted(build, packets, mode):
 def program(build, host, folder, size, messages, peer):
     """ib_write_bw with the hash of its memory region written to folder/host."""
     preload = os.path.join(build, "lib", "bench_hash.so")
-    return (f"sh -c 'LD_PRELOAD=$LD_PRELOAD:{preload} RN_BENCH_HASH={folder}/{host} "
+    return (f"sh -c 'LD_PRELOAD={preload}:$LD_PRELOAD RN_BENCH_HASH={folder}/{host} "
             f"exec ib_write_bw -s {size} -n {messages} {peer}'")
 
 

@@ -36,6 +36,18 @@ static struct variable prepended(const char *name, char *first)
 	return variable;
 }
 
+/*
+ * The verbs library too, since a program may be built with a path to the distribution's (DT_RPATH). It comes last: libraries
+ * that the user preloads may stand before its functions.
+ */
+static char *preloaded(const char *libraries)
+{
+	const char *old = getenv("LD_PRELOAD");
+
+	return rn_asprintf("%s/" PRELOAD_NAME "%s%s:%s/" VERBS_NAME, libraries,
+			   old && *old ? ":" : "", old ? old : "", libraries);
+}
+
 /* Nobody who lives in virtual time reads what a program writes here. */
 static char *output(int out_fd, int err_fd)
 {
@@ -106,9 +118,7 @@ char **rn_environment_new(const char *dir, unsigned host, int out, int err)
 	if (!libraries)
 		return NULL;
 	struct variable variable[] = {
-		/* The verbs library too: a program may be built with a path to the distribution's (DT_RPATH). */
-		prepended("LD_PRELOAD",
-			  rn_asprintf("%s/" PRELOAD_NAME ":%s/" VERBS_NAME, libraries, libraries)),
+		{"LD_PRELOAD", preloaded(libraries)},
 		/* AddressSanitizer would refuse to start behind a preloaded library, and in front of it is ours. */
 		prepended("ASAN_OPTIONS", rn_strdup("verify_asan_link_order=0")),
 		prepended("LD_LIBRARY_PATH", libraries),
