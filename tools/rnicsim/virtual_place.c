@@ -135,7 +135,9 @@ static void read_idle(uint64_t idle[CPU_SETSIZE])
 		uint64_t ticks;
 		unsigned n;
 
-		if (sscanf(line, "cpu%u %*u %*u %*u %" SCNu64, &n, &ticks) == 2 && n < CPU_SETSIZE)
+		/* The first line, "cpu  ...", is the sum of all. */
+		if (line[3] != ' ' &&
+		    sscanf(line, "cpu%u %*u %*u %*u %" SCNu64, &n, &ticks) == 2 && n < CPU_SETSIZE)
 			idle[n] = ticks;
 	}
 	if (file)

@@ -1,5 +1,8 @@
 # The Verilated blocks of benches: rnicsim's own, with the hand-made faults in, and more that are only here.
 
+include("${PROJECT_SOURCE_DIR}/rtl/doorbell/sources.cmake")
+include("${PROJECT_SOURCE_DIR}/rtl/pte_cache/sources.cmake")
+
 set(RN_COSIM_COMMON "${PROJECT_SOURCE_DIR}/test/cosim/common")
 
 # cosim_add_kinds(target name...): give program @target the kinds rn_kind_<name>, the first one its default.

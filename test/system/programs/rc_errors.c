@@ -64,7 +64,18 @@ struct error_case {
 static const struct error_case cases[] = {
 	REMOTE("write_unknown_rkey", IBV_WR_RDMA_WRITE, 64, UNKNOWN),
 	REMOTE("write_long_unknown_rkey", IBV_WR_RDMA_WRITE, 8192, UNKNOWN),
-	REMOTE("write_imm_unknown_rkey", IBV_WR_RDMA_WRITE_WITH_IMM, 64, UNKNOWN),
+	/* Its only packet consumes the receive, which fails with it; a longer one's first packet does not. */
+	{
+		.name = "write_imm_unknown_rkey",
+		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.bytes = 64,
+		.remote = UNKNOWN,
+		.receive_bytes = 64,
+		.server_access = ALL,
+		.client_status = IBV_WC_REM_ACCESS_ERR,
+		.server_status = IBV_WC_LOC_ACCESS_ERR,
+	},
+	REMOTE("write_imm_long_unknown_rkey", IBV_WR_RDMA_WRITE_WITH_IMM, 8192, UNKNOWN),
 	REMOTE("write_beyond", IBV_WR_RDMA_WRITE, 64, BEYOND),
 	REMOTE("write_no_rights", IBV_WR_RDMA_WRITE, 64, NO_RIGHTS),
 	REMOTE("write_other_pd", IBV_WR_RDMA_WRITE, 64, OTHER_PD),
