@@ -65,11 +65,14 @@ static void begin(struct rn_task_watch *watch)
 	watch->begin_queued_ns = watch->queued_ns;
 }
 
-/* Only of one that does not wait for a processor now: that wait is counted when it is over. */
+/*
+ * Only of one that does not wait for a processor now: that wait is counted when it is over. Time for which a hypervisor has
+ * taken the processor away looks like sleep: as much again as it was awake is excused.
+ */
 static void add_sleep(struct rn_task_watch *watch)
 {
-	const uint64_t awake_ns = watch->cpu_ns - watch->begin_cpu_ns + watch->queued_ns -
-				  watch->begin_queued_ns + watch->excused_ns;
+	const uint64_t awake_ns = 2 * (watch->cpu_ns - watch->begin_cpu_ns + watch->queued_ns -
+				       watch->begin_queued_ns + watch->excused_ns);
 	const uint64_t passed_ns = watch->at_ns - watch->begin_ns;
 
 	if (passed_ns > awake_ns + watch->asleep_ns)

@@ -17,7 +17,7 @@
 
 /* A program that does not join has used so much processor time, or has slept for so long. */
 #define STRANGER_CPU_NS 500000000u
-#define STRANGER_ASLEEP_NS 1000000000u
+#define STRANGER_ASLEEP_NS 2000000000u
 #define DEATH_MS 1000 /* of a process that has been sent a signal that ends it */
 #define STRANGER_UNSEEN_NS 5000000000u
 /* Once there has been one, the run cannot be repeated any more, but it can be quick. */
