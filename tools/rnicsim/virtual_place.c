@@ -136,8 +136,8 @@ static void read_idle(uint64_t idle[CPU_SETSIZE])
 		unsigned n;
 
 		/* The first line, "cpu  ...", is the sum of all. */
-		if (line[3] != ' ' &&
-		    sscanf(line, "cpu%u %*u %*u %*u %" SCNu64, &n, &ticks) == 2 && n < CPU_SETSIZE)
+		if (line[3] != ' ' && sscanf(line, "cpu%u %*u %*u %*u %" SCNu64, &n, &ticks) == 2 &&
+		    n < CPU_SETSIZE)
 			idle[n] = ticks;
 	}
 	if (file)
