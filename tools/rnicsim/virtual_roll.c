@@ -121,7 +121,8 @@ static bool is_stranger(const struct rn_virtual *v, struct rn_expected *e)
 	const unsigned divisor = e->parent && v->counts.strangers ? PATIENCE_LESS : 1;
 
 	rn_task_watch_update(&e->watch, e->pid, e->pid);
-	return rn_task_watch_cpu_ns(&e->watch) > STRANGER_CPU_NS / divisor ||
+	/* To start takes processor time whatever the others do. */
+	return rn_task_watch_cpu_ns(&e->watch) > STRANGER_CPU_NS ||
 	       rn_task_watch_asleep_ns(&e->watch) > STRANGER_ASLEEP_NS / divisor ||
 	       e->watch.unseen_ns > STRANGER_UNSEEN_NS / divisor;
 }

@@ -136,7 +136,9 @@ static bool is_new_holder(const struct rn_virtual *v, const struct rn_vprocess *
 static void judge(struct rn_virtual *v, struct rn_vprocess *process, unsigned n)
 {
 	const struct rn_vthread *thread = &process->thread[n];
-	const bool again = thread->was_outside || process->is_stranger || v->is_impatient;
+	const bool again = thread->was_outside || process->is_stranger;
+	const bool is_quick = again || v->is_impatient;
+	/* To start takes processor time, however impatient the sleeps of others have made us. */
 	const uint64_t factor = again || rn_vprocess_is_examinable(process) ? 1 : STARTING_FACTOR;
 	const struct rn_task_watch *watch = &v->holder.watch;
 
@@ -145,8 +147,8 @@ static void judge(struct rn_virtual *v, struct rn_vprocess *process, unsigned n)
 		leave_outside(v, process, n);
 	} else if (has_ended(process, n)) {
 		end_thread(v, process, n);
-	} else if (thread->slept_ns > factor * (again ? BLOCKED_AGAIN_NS : BLOCKED_NS) ||
-		   watch->unseen_ns > (again ? UNSEEN_AGAIN_NS : UNSEEN_NS) ||
+	} else if (thread->slept_ns > factor * (is_quick ? BLOCKED_AGAIN_NS : BLOCKED_NS) ||
+		   watch->unseen_ns > (is_quick ? UNSEEN_AGAIN_NS : UNSEEN_NS) ||
 		   is_stopped_from_within(v, watch)) {
 		leave_outside(v, process, n);
 	}
