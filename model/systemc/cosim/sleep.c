@@ -9,7 +9,7 @@
 #include "systemc/cosim/frame.h"
 
 /* rtl: every sleep at first, then one of so many; of each so many cycles, and the last. */
-#define PROBE_ALL 128
+#define PROBE_ALL 32
 #define PROBE_ONE_OF 4096
 #define PROBE_CYCLES 64
 
