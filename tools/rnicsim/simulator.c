@@ -38,8 +38,9 @@
 #define YIELD_BELOW_PS 100000000u  /* an event nearer than this is not worth a sleep: 100 us */
 #define MAX_SLEEP_PS 100000000000u /* 100 ms */
 #define PS_PER_NS 1000u
-#define ORPHAN_LOOK_MS 1000
-#define ORPHAN_S 20 /* to report in, for one whose supervisor has been killed */
+#define ORPHAN_LOOK_MS 20
+#define ORPHAN_LOOKS 250 /* 5 s in all */
+#define ORPHAN_S 20	 /* to report in, for one whose supervisor has been killed */
 #define PS_PER_S 1000000000000u
 #define PS_PER_MS 1e9
 
@@ -339,14 +340,19 @@ static void make_virtual(struct simulator *s)
 
 /*
  * A supervisor that wants the end writes a byte; of one that has been killed there is an end of file, when the last of
- * its threads is gone, which may be later than its SIGTERM.
+ * its threads is gone. Each thread that goes before sends a SIGTERM, which interrupts the wait for that.
  */
 static bool is_orphan(const struct simulator *s)
 {
 	struct pollfd fd = {.fd = s->stop_fd, .events = POLLIN};
+	unsigned looks = stop_signal ? ORPHAN_LOOKS : 1;
 	char byte;
+	int ready;
 
-	if (poll(&fd, 1, stop_signal ? ORPHAN_LOOK_MS : 0) > 0)
+	do {
+		ready = poll(&fd, 1, stop_signal ? ORPHAN_LOOK_MS : 0);
+	} while (ready <= 0 && getppid() == supervisor && --looks);
+	if (ready > 0)
 		return read(s->stop_fd, &byte, 1) == 0;
 	return getppid() != supervisor;
 }
