@@ -128,7 +128,7 @@ __attribute__((no_sanitize("address"))) RN_EXPORT long syscall(long number, ...)
 		return rn_affinity_set((pid_t)argument[0], (size_t)argument[1],
 				       (const void *)argument[2]);
 	if (rn_own_signals_call(number, argument, &result) ||
-	    rn_raw_call(number, argument, &result))
+	    rn_answer_call(number, argument, &result))
 		return result;
 	return RN_REAL(syscall)(number, argument[0], argument[1], argument[2], argument[3],
 				argument[4], argument[5]);

@@ -41,7 +41,7 @@ static const struct {
 	{SYS_time, call_time},
 };
 
-bool rn_raw_call(long number, const long argument[], long *result)
+bool rn_answer_call(long number, const long argument[], long *result)
 {
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (table[i].number == number) {

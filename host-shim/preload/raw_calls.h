@@ -7,6 +7,6 @@
 #include <stdbool.h>
 
 /** Call @number with @argument (six) if it is one of them: *@result as of syscall(), and errno. False: it is the system's. */
-bool rn_raw_call(long number, const long argument[], long *result);
+bool rn_answer_call(long number, const long argument[], long *result);
 
 #endif
